@@ -20,8 +20,8 @@ from jax_privacy.auditing import CanaryScoreAuditor, Split
 
 from audit.attack import Attack, attack_on, draw
 from audit.mechanisms import MECHANISMS
-from cloakgp import accounting
-from cloakgp.progress import Progress
+from cloakgp.core import accounting
+from cloakgp.core.progress import Progress
 
 DRAWS = 6000  # of each neighbour
 SIGNIFICANCE = 1e-4  # of each bound

@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 from audit.mechanisms import ABOVE, BELOW, HIGH, LOW, MECHANISMS, Mechanism
-from cloakgp import accounting
+from cloakgp.core import accounting
 from cloakgp.private import room
 
 
@@ -75,7 +75,7 @@ class Attack:
         would give without noise; and how far the second is from there; both in units of the noise."""
         for stage in stages:
             answer = stage.answer
-            for part in stage.plan.parts:
+            for part in stage.parts:
                 with noise(0):
                     first, second = (room.measure(part, y, "error") for y in self.pair)
                 out, answer = answer[: len(first)], answer[len(first) :]
@@ -104,9 +104,8 @@ class Attack:
         if self.mechanism.staged:
             return float(np.sqrt(sum(move @ move for _, move in self._moves(first))))
         if kind is accounting.Laplace:
-            return float(np.abs(second - first).sum() / plan.sums.scale)
-        sigma = plan.sums.scale if hasattr(plan, "sums") else plan.measurement.sigma
-        return float(np.linalg.norm((second - first).astype(float)) / sigma)
+            return float(np.abs(second - first).sum() / plan.measurement.sigma)
+        return float(np.linalg.norm((second - first).astype(float)) / plan.measurement.sigma)
 
 
 def worst_pair(mechanism: Mechanism) -> tuple[Any, Any]:

@@ -18,17 +18,17 @@ from unittest import mock
 
 import numpy as np
 
-from cloakgp import GP, AutoGP, Grid, accounting, binning, plan_selection
-from cloakgp.calibration import calibrate
+from cloakgp import GP, AutoGP, Grid, binning, plan_selection
+from cloakgp.core import accounting
+from cloakgp.core.calibration import calibrate
+from cloakgp.data import cells
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ
-from cloakgp.measurements.bin_sums import MECHANISMS as BIN_NOISE
-from cloakgp.measurements.lattice import Part
-from cloakgp.measurements.scores import LOSSES
-from cloakgp.measurements.spread import make_spread
-from cloakgp.plans import out_of_core
-from cloakgp.plans.function_planner import BOUNDS, HIDES_INPUTS
+from cloakgp.measure.cross_validation import LOSSES
+from cloakgp.measure.measurement import NOISES, Part, measurement_of
+from cloakgp.measure.statistics import Distance
 from cloakgp.private import room
+from cloakgp.release.function_planner import BOUNDS, HIDES_INPUTS
 
 EPSILON, DELTA = 1.0, 0.05
 LOW, HIGH = 50.0, 170.0  # heights, in cm
@@ -66,20 +66,21 @@ class Mechanism:
     @property
     def staged(self) -> bool:
         """Whether a release chooses what it measures by what it answered before."""
-        return hasattr(self.plan, "stages")
+        return getattr(self.plan, "stages", 1) > 1
 
     def numbers(self, released: Any) -> tuple[int, ...]:
         """All numbers in a release."""
         return tuple(np.concatenate([stage.answer for stage in released]) if self.staged else released)
 
 
-def predictions(repeats: int = 1, kept: Any = np.asarray, stream: bool = False, **options: Any) -> Mechanism:
+def predictions(
+    repeats: int = 1, kept: Any = np.asarray, most_cells: int = cells.MOST_CELLS, **options: Any
+) -> Mechanism:
     """Predictions at two points; `inducing` and `approximation` go to the model."""
     model = {name: options.pop(name) for name in ("inducing", "approximation") if name in options}
     X = np.repeat(np.linspace(0.0, 1.0, 6 // repeats), repeats)
     gp = GP(EQ(0.5, variance=VARIANCE), 0.3 * VARIANCE, (LOW, HIGH), **model)
-    most = 1 if stream else out_of_core.DENSE  # entries of a matrix that is not streamed
-    with mock.patch.object(out_of_core, "DENSE", most):
+    with mock.patch.object(cells, "MOST_CELLS", most_cells):
         plan = gp.plan(X, X_star=[0.2, 0.8], epsilon=EPSILON, delta=DELTA, **options)
     return Mechanism(plan, kept=kept)
 
@@ -164,7 +165,8 @@ def whole_rows(max_rows: int | None = None) -> Mechanism:
 def distances() -> Mechanism:
     """The noise level's measurement with all of the promise to itself."""
     mu, centre = calibrate(EPSILON, DELTA), np.array([100.0, 110.0, 120.0])
-    spread = make_spread(centre, 30.0, (LOW, HIGH), None, EPSILON, DELTA, mu, Part(1.0, 1))
+    distance = Distance(LOW, HIGH, centre=centre, limit=30.0)
+    spread = measurement_of(np.ones((1, 3)), distance, EPSILON, DELTA, mu, part=Part(1.0, 1))
     plan = SimpleNamespace(
         certificate=SimpleNamespace(epsilon=EPSILON, delta=DELTA, n_rows=3),
         cost=accounting.Gaussian(mu, 1),
@@ -189,11 +191,10 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "predictions, inducing inputs (dtc)": partial(predictions, inducing=INDUCING),
     "predictions, inducing inputs (fitc)": partial(predictions, inducing=INDUCING, approximation="fitc"),
     "predictions, outcomes on disk": partial(predictions, kept=on_disk),
-    "predictions, streamed": partial(predictions, inducing=INDUCING, stream=True),
-    "predictions, streamed, rows merged": partial(predictions, inducing=INDUCING, stream=True, repeats=3),
+    "predictions, rows in cells": partial(predictions, inducing=INDUCING, most_cells=4),
     **{f"function, bound {bound}": partial(function, bound) for bound in BOUNDS},
-    **{f"bins, {noise} noise": partial(bins, noise) for noise in BIN_NOISE},
-    **{f"each outcome, {noise} noise": partial(local, noise) for noise in BIN_NOISE},
+    **{f"bins, {noise} noise": partial(bins, noise) for noise in NOISES},
+    **{f"each outcome, {noise} noise": partial(local, noise) for noise in NOISES},
     **{f"selection, {loss} loss": partial(selection, loss) for loss in LOSSES},
     "AutoGP, all stages": stages,
     "AutoGP, noise level alone": distances,

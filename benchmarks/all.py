@@ -124,7 +124,7 @@ def _model(lengthscale, inducing):
 
 
 def _plain(kernel, Z, X):
-    from cloakgp.rows.chunks import steps
+    from cloakgp.data.chunks import steps
 
     total = np.zeros((len(Z), len(Z)))
     for rows in steps(len(X)):
@@ -135,7 +135,7 @@ def _plain(kernel, Z, X):
 
 def stream(rows, inducing, points, lengthscale, design="mse"):
     """Plan and release, over the plain sum K_uf K_fu."""
-    from cloakgp.rows.passes import sweep
+    from cloakgp.data.passes import sweep
 
     X, y = _clusters(rows)
     gp = _model(lengthscale, inducing)
@@ -156,20 +156,15 @@ def _rms(values):
 def _rounding(plan, y):
     """Root mean square of what rounding adds to predictions, if roundings go up and down by chance.
 
-    An entry of a row's column is off by what was seen, times how far the outcome is from the prior mean; an
-    outcome is off by a uniform number, times its influence on the prediction.
+    An entry of the matrix is off by a uniform number, times the sum of how far a cell's outcomes are from the
+    prior mean; an outcome is off by a uniform number, times its influence on the prediction.
     """
-    from cloakgp.measurements.recipes import scan
-    from cloakgp.model.inducing import SparseGP
-
     m, gp = plan.measurement, plan.gp
-    seen = scan(m.recipe, m.inputs).rounding
-    columns = np.einsum("ij,ij->i", plan.reconstruction @ seen, plan.reconstruction)
-    far = _rms(np.clip(y, *gp.bounds) - gp.level) * 2.0**-m.matrix_bits
-    T = SparseGP(m.recipe.features, gp.approximation, m.information, plan.X_star).T
-    influence = np.einsum("ij,ij->i", T @ m.information, T) / gp.noise
+    sums = np.bincount(m.labels, np.clip(y, *gp.bounds) - gp.level)
+    columns = (plan.reconstruction**2).sum(axis=1) * float(sums @ sums) * 4.0**-m.matrix_bits / 12
+    influence = (plan.reconstruction @ m.real_matrix()) ** 2 @ m.counts
     off = m.width * 2.0**-m.y_bits / np.sqrt(12)
-    return _rms(np.sqrt(columns * far**2 + influence * off**2))
+    return _rms(np.sqrt(columns + influence * off**2))
 
 
 def planning(design):
@@ -292,7 +287,7 @@ def predicting(plan, n):
 def commands():
     """Plan, release, predictions and report of 1,000 rows with commands, over the same from Python.
 
-    By processor time, which BLAS threads use up while they wait for each other (rows/blas.py). Python is
+    By processor time, which BLAS threads use up while they wait for each other (data/blas.py). Python is
     told to have one from the start, so that it would show if the library had more.
     """
     X, y = _clusters(1_000)

@@ -31,7 +31,7 @@ import httpx
 import numpy as np
 from app_load import SETTINGS, table
 
-from cloakgp.app import open_state
+from cloakgp.app import State
 
 SLOWEST, GROWTH = 2.0, 200.0  # seconds, MB
 FILES = 1024  # that the server may open: what most systems allow
@@ -285,7 +285,7 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as folder:
         data, log = Path(folder) / "data", Path(folder) / "log"
-        people = open_state(data).people
+        people = State(data).accounts
         tokens = [people.add(role, role, 1)[1] for role in ("custodian", "analyst")]
         with log.open("wb") as stderr:
             process = subprocess.Popen(

@@ -24,7 +24,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from cloakgp.app import open_state
+from cloakgp.app import State
 from cloakgp.datasets import make_kung_like
 
 SETTINGS = {
@@ -143,7 +143,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
-        people = open_state(data).people
+        people = State(data).accounts
         roles = ["custodian"] + ["analyst"] * options.analysts
         tokens = [people.add(f"person {place}", role, 1)[1] for place, role in enumerate(roles)]
         command = [sys.executable, "-c", SERVER, str(data)]

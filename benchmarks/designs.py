@@ -20,7 +20,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 import cloakgp
-from cloakgp import calibration, designs
+from cloakgp import designs
+from cloakgp.core import calibration
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
 from cloakgp.model.smoothers import ExactGP

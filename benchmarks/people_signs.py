@@ -14,10 +14,10 @@ import argparse
 import time
 
 import numpy as np
-
-from cloakgp.measurements.one_person import largest_squared_move
-from cloakgp.rows.people import People
 from cloakgp.verification.people import longest_squared
+
+from cloakgp.data.people import People
+from cloakgp.measure.sensitivity import largest_squared_move
 
 
 def turned_copies(n_people: int, d: int = 12, q: int = 8, seed: int = 0) -> np.ndarray:

@@ -15,7 +15,8 @@ import time
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from cloakgp import calibration, designs
+from cloakgp import designs
+from cloakgp.core import calibration
 from cloakgp.kernels import EQ
 from cloakgp.model.smoothers import ExactGP
 

@@ -16,10 +16,10 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.model_selection import ShuffleSplit
 
 import cloakgp
+from cloakgp.data.blas import one_blas_thread
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
-from cloakgp.measurements.folds import as_folds, weights
-from cloakgp.rows.blas import one_blas_thread
+from cloakgp.measure.cross_validation import as_folds, weights
 
 LENGTHSCALES = np.geomspace(3.0, 81.0, 5)
 NOISES = np.geomspace(1.1, 12.7, 5) ** 2
@@ -56,7 +56,7 @@ def last(items):
 
 def main():
     X, y = make_kung_like()
-    gps = cloakgp.grid(
+    gps = cloakgp.candidates(
         kernel=EQ, lengthscale=LENGTHSCALES, variance=25.74**2, noise=NOISES, bounds=(58.27, 158.27)
     )
     splitter = ShuffleSplit(100, test_size=0.2, random_state=0)

@@ -18,9 +18,9 @@ from functools import partial
 import numpy as np
 
 import cloakgp
+from cloakgp.data.chunks import steps
+from cloakgp.data.passes import sweep
 from cloakgp.kernels import EQ
-from cloakgp.rows.chunks import steps
-from cloakgp.rows.passes import sweep
 from designs import clustered_city
 
 PICTURE = "scale.png"  # where the script is run

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from statistics import NormalDist
 
-from cloakgp.calibration import calibrate
+from cloakgp.core.calibration import calibrate
 
 PROMISES = [
     (0.1, 1e-6),

@@ -22,6 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cloakgp import AutoGP
+from cloakgp.core.progress import Progress
+from cloakgp.data.blas import one_blas_thread_for_good
 from cloakgp.datasets import (
     CITIBIKE_BOX,
     DatasetError,
@@ -32,8 +34,6 @@ from cloakgp.datasets import (
     make_city_like,
     make_kung_like,
 )
-from cloakgp.progress import Progress
-from cloakgp.rows.blas import one_blas_thread_for_good
 
 one_blas_thread_for_good()  # processes fill the cores already
 

@@ -43,8 +43,8 @@ import whole_rows
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from cloakgp import AutoGP, Grid, binning
+from cloakgp.core.progress import Progress
 from cloakgp.datasets import CITIBIKE_BOX, DatasetError, fetch_citibike
-from cloakgp.progress import Progress
 
 HERE = Path(__file__).resolve().parent
 NONE, OUTCOMES, ROWS = "no privacy", "outcomes", "rows"

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from cloakgp import GP, AutoGP
+from cloakgp.core.progress import Progress
 from cloakgp.kernels import EQ, Constant
-from cloakgp.progress import Progress
 
 KERNEL = EQ(2.0, variance=1.5) + Constant(2.0)
 CALM = EQ(2.0, variance=0.6) + Constant(0.3)  # a rate's logarithm

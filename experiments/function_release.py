@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import cloakgp
-from cloakgp.calibration import WeakPromiseWarning
+from cloakgp.core.calibration import WeakPromiseWarning
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
 

@@ -106,27 +106,19 @@ def load(fetch, make, words):
     return (data.X, data.y), "GENERATED look-alikes (set CLOAKGP_DATA for the real data)"
 
 
-def matrix(plan):
-    """What is measured of each distinct row; a large plan has a recipe for it."""
-    m = plan.measurement
-    if not hasattr(m, "recipe"):
-        return m.real_matrix()
-    return np.ldexp(m.recipe.columns(m.inputs.X, m.inputs.noise).astype(float), -m.matrix_bits)
-
-
 def without_noise(plan, y):
     """What a release would say if no noise were added."""
     low, high = plan.gp.bounds
     centred = np.clip(y, low, high) - (low + (high - low) / 2)
     groups = plan.measurement.groups
     sums = centred if groups is None else np.bincount(groups.labels, centred)
-    return plan.offset + plan.reconstruction @ (matrix(plan) @ sums)
+    return plan.offset + plan.reconstruction @ (plan.measurement.real_matrix() @ sums)
 
 
 def one_row(plan):
     """(P,) how far one row of y can move each prediction."""
     low, high = plan.gp.bounds
-    return (high - low) * np.abs(plan.reconstruction @ matrix(plan)).max(axis=1)
+    return (high - low) * np.abs(plan.reconstruction @ plan.measurement.real_matrix()).max(axis=1)
 
 
 def exact_mean(gp, X, y, X_star):

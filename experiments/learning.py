@@ -46,7 +46,7 @@ def main() -> None:
         test, train = order[:50], order[50:]
         outcomes = np.clip(y[test], *BOUNDS)
         for name in errors:
-            gp = Hyperprior().model(X[train], BOUNDS) if name == "learned" else hand
+            gp = GP.of(Hyperprior().model(X[train], BOUNDS)) if name == "learned" else hand
             plan = gp.plan(
                 X[train],
                 X_star=X[test],

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from cloakgp import AutoGP, Grid
-from cloakgp.progress import Progress
+from cloakgp.core.progress import Progress
 
 DELTA = 1e-6
 PROBLEMS = ["suspicious", "traffic"]

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import RidgeCV
 
-from cloakgp.calibration import calibrate
+from cloakgp.core.calibration import calibrate
 
 LENGTHSCALES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0)
 CELLS = 32  # of the histogram of outcomes

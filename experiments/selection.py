@@ -28,7 +28,7 @@ import numpy as np
 from sklearn.model_selection import ShuffleSplit
 
 import cloakgp
-from cloakgp.calibration import WeakPromiseWarning
+from cloakgp.core.calibration import WeakPromiseWarning
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
 
@@ -84,7 +84,9 @@ def one_split(gps, X, y, X_test, y_test):
 
 def table(splits):
     X, y, source = heights()
-    gps = cloakgp.grid(kernel=EQ, lengthscale=LENGTHSCALES, variance=25.74**2, noise=NOISES, bounds=BOUNDS)
+    gps = cloakgp.candidates(
+        kernel=EQ, lengthscale=LENGTHSCALES, variance=25.74**2, noise=NOISES, bounds=BOUNDS
+    )
     rng, found = np.random.default_rng(0), []
     for split in range(splits):
         order = rng.permutation(len(X))
@@ -115,7 +117,9 @@ def table(splits):
 def clips():
     """Which clip tells good models from bad ones best: the expected cross-validated error by clip."""
     X, y, source = heights()
-    gps = cloakgp.grid(kernel=EQ, lengthscale=LENGTHSCALES, variance=25.74**2, noise=NOISES, bounds=BOUNDS)
+    gps = cloakgp.candidates(
+        kernel=EQ, lengthscale=LENGTHSCALES, variance=25.74**2, noise=NOISES, bounds=BOUNDS
+    )
 
     def study(**options):
         return cloakgp.plan_selection(gps, X, epsilon=1.0, **options).custodian_probabilities(y)
@@ -138,7 +142,9 @@ def picture(output):
 
     X, y, source = heights()
     lengthscales = np.geomspace(3.0, 81.0, 10)
-    gps = cloakgp.grid(kernel=EQ, lengthscale=lengthscales, variance=25.74**2, noise=6.5**2, bounds=BOUNDS)
+    gps = cloakgp.candidates(
+        kernel=EQ, lengthscale=lengthscales, variance=25.74**2, noise=6.5**2, bounds=BOUNDS
+    )
     X_star = np.arange(0.0, 81.0, 2.0)
     columns = []
     for epsilon in EPSILONS:

@@ -21,11 +21,10 @@ from pathlib import Path
 import numpy as np
 
 from cloakgp import AutoGP, Grid
+from cloakgp.core.progress import Progress
+from cloakgp.data.blas import one_blas_thread_for_good
 from cloakgp.datasets import fetch_london_prices, make_city_like, make_kung_like
-from cloakgp.datasets.sources import local
-from cloakgp.datasets.tables import numbers
-from cloakgp.progress import Progress
-from cloakgp.rows.blas import one_blas_thread_for_good
+from cloakgp.datasets.data_files import local, numbers
 
 one_blas_thread_for_good()  # processes fill the cores already
 

@@ -14,8 +14,8 @@ import scipy.linalg  # noqa: F401  # its BLAS is another than numpy's
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import cloakgp
+from cloakgp.data import blas
 from cloakgp.kernels.base import Kernel
-from cloakgp.rows import blas
 
 _OURS = str(Path(cloakgp.__file__).parent)
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
+import secrets
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,30 +25,34 @@ from cloakgp.designs import DESIGNS
 from cloakgp.files import container
 from cloakgp.kernels import EQ, as_kernel
 from cloakgp.model import hyperprior
-from cloakgp.posterior import mixture, resampling
+from cloakgp.model.hyperprior import Known
+from cloakgp.posterior import mixture
 from cloakgp.private import noise, room
 from cloakgp.testing import InsecureWarning, insecure_generator, insecure_seed
 
 gc.disable()  # until all tests are collected: till then hardly anything is let go
-settings.register_profile("cloakgp", deadline=None, derandomize=True, database=None, max_examples=50)
+settings.register_profile("cloakgp", deadline=None, database=None, max_examples=50)
 settings.load_profile("cloakgp")
+SEED = "CLOAKGP_TESTS_SEED"
 
 
 class Luck:
-    """Noise that a test or a fixture draws, from a seed that is its name.
+    """Noise that tests and fixtures draw, by one seed for a whole run, which the next run has another of.
 
-    The same in every run and in any order: a test that fails by chance teaches people to look away. The
-    tests of the noise itself, in the folders `private` and `privacy` and of the audit, have OpenDP's, and
-    so has what runs in other processes.
+    So a statistical test must pass whatever is drawn, and says how likely it is not to. A failure is
+    repeated with the seed that the run printed: each test and fixture has numbers of its own, in any order
+    and process. The tests of the noise itself, in the folders `private` and `privacy` and of the audit, have
+    OpenDP's, and so has what runs in other processes.
     """
 
+    seed = 0
     rng: np.random.Generator | None = None
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
         before = self.rng
         opendp = name.startswith(("tests/private/", "tests/privacy/", "tests/test_audit.py"))
-        self.rng = None if opendp else np.random.default_rng(zlib.crc32(name.encode()))
+        self.rng = None if opendp else np.random.default_rng([self.seed, zlib.crc32(name.encode())])
         try:
             yield
         finally:
@@ -77,7 +84,12 @@ class Luck:
 luck = Luck()
 
 
-def pytest_configure() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Before workers are started, which have the same seed from the environment; Hypothesis has it, too."""
+    luck.seed = int(os.environ.setdefault(SEED, str(secrets.randbelow(2**32))))
+    if config.getoption("hypothesis_seed", None) is None:
+        config.option.hypothesis_seed = str(luck.seed)
     for name in ("add_noise", "add_laplace", "noisy_minimum"):
         setattr(room, name, getattr(luck, name))
 
@@ -91,7 +103,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say in one line how many tests were skipped, and why."""
+    """Say by which seed noise was drawn; and in one line how many tests were skipped, and why."""
+    terminalreporter.write_line(f"noise of this run: {SEED}={luck.seed}")
     skipped = terminalreporter.stats.get("skipped", [])
     if skipped:
         reasons = Counter(" ".join(str(test.longrepr[2]).split()) for test in skipped)
@@ -205,9 +218,20 @@ def noiseless() -> Callable[..., cloakgp.Release]:
         share = (np.clip(np.asarray(y, dtype=float), m.lower, m.upper) - m.lower) / (m.upper - m.lower)
         y_int = [round(entry * 2**m.y_bits) for entry in share.tolist()]
         z = [sum(b * v for b, v in zip(row, y_int, strict=True)) for row in by_row(m).tolist()]
-        return cloakgp.Release(plan, np.array(z, dtype=np.int64))
+        return as_release(plan, np.array(z, dtype=np.int64))
 
     return exact
+
+
+def as_release(plan: cloakgp.Plan, z: Any) -> cloakgp.Release:
+    """The release of one stage that stands alone, from these integers and nothing else."""
+    stage = replace(plan.first, answer=z)
+    return cloakgp.Release(plan, (stage,), (Known(plan.gp),), np.ones(1))
+
+
+@pytest.fixture(scope="session")
+def answered() -> Callable[[cloakgp.Plan, Any], cloakgp.Release]:
+    return as_release
 
 
 @pytest.fixture(scope="session")
@@ -289,7 +313,7 @@ def learned_among_few() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hyperprior, "_GRID", (3, 2, 3))
         patch.setattr(hyperprior, "_SOBOL", 2**5)
-        patch.setattr(resampling, "_DRAWN", 2**4)
+        patch.setattr(mixture, "_DRAWN", 2**4)
         patch.setattr(mixture, "_MOST", 24)
         patch.setattr(mixture, "_KEPT", 12)
         yield

@@ -9,7 +9,6 @@ import inspect
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import get_args, get_type_hints
 from unittest import mock
 
 import numpy as np
@@ -17,15 +16,14 @@ import pytest
 
 from audit.attack import Attack, attack_on, noise
 from audit.mechanisms import MECHANISMS
-from cloakgp import accounting
+from cloakgp.core import accounting
 from cloakgp.designs import DESIGNS
-from cloakgp.measurements.bin_sums import MECHANISMS as BIN_NOISE
-from cloakgp.measurements.scores import LOSSES
-from cloakgp.plans.function_planner import BOUNDS
+from cloakgp.measure.cross_validation import LOSSES
+from cloakgp.measure.measurement import NOISES
 from cloakgp.private import room
+from cloakgp.release.function_planner import BOUNDS
 
 NO_MECHANISM = {  # public functions of the private room whose answer is not for release
-    "check_usable": "says nothing but whether y can be measured, to whoever holds it",
     "custodian_scores": "for the custodian's eyes",
     "custodian_view": "for the custodian's eyes",
     "private_dask_column": "says where y is, and is given as y",
@@ -81,21 +79,19 @@ def test_a_door_without_a_mechanism_is_missed(monkeypatch):
 def test_every_design_bound_noise_and_loss_is_audited():
     certificates = [plan.certificate for plan in plans()]
     for field, closed_set in {
-        "design": {*DESIGNS, "function", "staged"},
+        "design": {*DESIGNS, "function", "staged", "bins"},
         "bound": set(BOUNDS),
-        "mechanism": set(BIN_NOISE),
         "loss": set(LOSSES),
     }.items():
         assert {getattr(c, field) for c in certificates if hasattr(c, field)} == closed_set
+    assert {plan.measurement.noise for plan in plans() if hasattr(plan, "measurement")} == set(NOISES)
 
 
 def test_every_kind_of_measurement_is_audited():
-    """Written down and streamed, with rows merged and not."""
-    kinds = get_args(get_type_hints(room.measure)["measurement"])
-    assert len(kinds) > 1
-    measurements = [plan.measurement for plan in plans() if hasattr(plan, "measurement")]
-    for kind in kinds:
-        assert {m.groups is None for m in measurements if isinstance(m, kind)} == {True, False}
+    """With rows merged, in cells, and each by itself."""
+    found = [plan for plan in plans() if hasattr(plan, "measurement")]
+    assert {plan.measurement.groups is None for plan in found} == {True, False}
+    assert {plan.rule.cells is None for plan in found if hasattr(plan, "rule")} == {True, False}
 
 
 def test_the_page_shows_every_mechanism():
@@ -194,14 +190,17 @@ def test_milder_neighbours_are_noticed():
         check_pair_is_worst(Attack(attack.mechanism, (first, milder)))
 
 
-@pytest.mark.parametrize("name", ["predictions, design mse", "predictions, streamed", "bins, laplace noise"])
+@pytest.mark.parametrize(
+    "name", ["predictions, design mse", "predictions, rows in cells", "bins, laplace noise"]
+)
 def test_outcomes_that_are_not_clipped_are_noticed(name, monkeypatch):
     """In a selection they would change nothing: losses are clipped as well."""
 
-    def unclipped(y, lattice):
-        return np.rint((y - lattice.lower) / (lattice.upper - lattice.lower) * 2**lattice.y_bits).astype(int)
+    def unclipped(s, y):
+        shares = np.rint((y - s.lower) / (s.upper - s.lower) * 2**s.y_bits).astype(int)
+        return shares[:, None], np.isfinite(y)
 
-    monkeypatch.setattr(room, "to_integers", unclipped)
+    monkeypatch.setattr(room, "integers_of", unclipped)
     with pytest.raises(AssertionError):
         check_pair_is_worst(attack_on(name))
 

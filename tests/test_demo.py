@@ -14,8 +14,6 @@ from cloakgp.datasets import make_kung_like
 from test_docs import BY_DEMO, _blocks, _same
 
 mpl.use("Agg")
-PNG = b"\x89PNG"
-NAMES = ("heights.cloak", "learned.png", "plan.png", "release.png", "stages.png")
 
 
 @pytest.fixture(scope="module")
@@ -28,26 +26,23 @@ def said(tmp_path_factory):
 
 
 def test_writes_release_and_pictures_and_says_where(said):
+    pictures = ["learned.png", "plan.png", "release.png", "stages.png"]
     written = sorted(path.as_posix() for path in Path("demo-output").iterdir())
-    assert written == [f"demo-output/{name}" for name in NAMES]
+    assert written == [f"demo-output/{name}" for name in ["heights.cloak", *pictures]]
     assert all(path in said for path in written)
     assert str(Path.cwd()) not in said
     assert cloakgp.verify("demo-output/heights.cloak").epsilon == demo.EPSILON
-    for name in ("plan", "release", "stages", "learned"):
-        picture = Path(f"demo-output/{name}.png").read_bytes()
-        assert picture.startswith(PNG)
+    for name in pictures:
+        picture = Path(f"demo-output/{name}").read_bytes()
+        assert picture.startswith(b"\x89PNG")
         assert len(picture) < 250_000
     assert "(1, 0.0001)-differential privacy of y, unit: one row" in said
     assert "verified: (1, 0.0001)-DP" in said
     release = cloakgp.load("demo-output/heights.cloak")
     assert str(release.learned) in said
     assert demo.prediction_table(release) in said
-
-
-def test_the_demo_knows_bounds_and_nothing_else(said):
-    rule = cloakgp.load("demo-output/heights.cloak").plan.rule
-    assert rule.prior == cloakgp.Hyperprior()
-    assert rule.bounds == demo.BOUNDS == (0.0, 250.0)
+    rule = release.plan.rule  # it knows bounds, and nothing else
+    assert (rule.prior, rule.bounds) == (cloakgp.Hyperprior(), (0.0, 250.0))
 
 
 def test_readme_shows_what_the_demo_prints(said):
@@ -59,19 +54,18 @@ def test_readme_shows_what_the_demo_prints(said):
 
 def test_custodian_gets_one_more_picture_and_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    seen = []
-    draw = demo.plots.plot_release
+    seen, draw, write = [], demo.plots.plot_release, demo._write
     monkeypatch.setattr(
         demo.plots, "plot_release", lambda *args, **named: seen.append(named) or draw(*args, **named)
     )
-    write = demo._write  # the other pictures are written above
+    marked = "NOT-FOR-RELEASE"  # the other pictures are written above
     monkeypatch.setattr(
-        demo, "_write", lambda drawn, path: write(drawn, path) if path.stem == "NOT-FOR-RELEASE" else path
+        demo, "_write", lambda drawn, path: write(drawn, path) if path.stem == marked else None
     )
     demo.main(["--custodian", "--output", "out", "--pictures", "shown"])
     assert [path.name for path in Path("out").iterdir()] == ["heights.cloak"]
-    assert Path("shown/NOT-FOR-RELEASE.png").read_bytes().startswith(PNG)
-    assert [named["private_data"] is None for named in seen] == [True, False]  # release.png stays public
+    assert [path.name for path in Path("shown").iterdir()] == [f"{marked}.png"]
+    assert [named.get("private_data") is None for named in seen] == [True, False]  # release.png stays public
 
 
 def test_table_is_the_plans_noise():

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import Release, testing
-from cloakgp.plans.functions import FunctionRelease
+from cloakgp import testing
 from cloakgp.testing import InsecureWarning, insecure_generator, insecure_seed
 
 
@@ -41,55 +40,28 @@ def test_where_warnings_are_errors_the_block_is_not_entered():
     assert insecure_generator() is None
 
 
-def test_everything_says_insecure(make_plan, setting, seeded, tmp_path):
-    plan = make_plan()
+@pytest.mark.parametrize("kind", ["predictions", "function"])
+def test_everything_says_insecure_inside_and_nothing_outside(make_plan, setting, seeded, tmp_path, kind):
+    def made():
+        function = setting.gp.plan_function(setting.X, epsilon=1.0, delta=0.01)
+        return make_plan() if kind == "predictions" else function
+
+    plan = made()
+    before = plan.release(setting.y)
     with seeded(0):
-        release = plan.release(setting.y)
+        release, inside = plan.release(setting.y), made()
     release.save(tmp_path / "file")
-    for one in (release, Release.load(tmp_path / "file")):
+    for one in (release, cloakgp.load(tmp_path / "file")):
         assert one.certificate.insecure is True
         assert str(one.certificate).startswith("INSECURE")
         assert repr(one).startswith("<INSECURE Release")
     assert b'"insecure": true' in (tmp_path / "file").read_bytes()
     with pytest.raises(cloakgp.VerificationError, match="INSECURE"):
         cloakgp.verify(tmp_path / "file")
-
-
-def test_everything_about_a_function_says_insecure(setting, seeded, tmp_path):
-    plan = setting.gp.plan_function(setting.X, epsilon=1.0, delta=0.01)
-    with seeded(0):
-        release = plan.release(setting.y)
-    release.save(tmp_path / "file")
-    for one in (release, FunctionRelease.load(tmp_path / "file")):
-        assert one.certificate.insecure is True
-        assert repr(one).startswith("<INSECURE FunctionRelease")
-    with pytest.raises(cloakgp.VerificationError, match="INSECURE"):
-        cloakgp.verify(tmp_path / "file")
-    assert not plan.certificate.insecure
-    assert not plan.release(setting.y).certificate.insecure
-
-
-def test_the_plan_itself_stays_secure(make_plan, setting, seeded):
-    plan = make_plan()
-    with seeded(0):
-        release = plan.release(setting.y)
-        inside = make_plan()
-    assert not plan.certificate.insecure
-    assert not inside.certificate.insecure
-    for again in (plan.release(setting.y), inside.release(setting.y), release.plan.release(setting.y)):
-        assert not again.certificate.insecure
-        assert "INSECURE" not in repr(again)
-        assert (again.z != release.z).any()
-
-
-def test_nothing_is_insecure_outside(make_plan, setting, seeded):
-    plan = make_plan()
-    before = plan.release(setting.y)
-    with seeded(0):
-        pass
-    after = plan.release(setting.y)
-    assert not before.certificate.insecure
-    assert not after.certificate.insecure
+    for secure in (plan, inside, before, *(p.release(setting.y) for p in (plan, inside, release.plan))):
+        assert not secure.certificate.insecure
+        assert "INSECURE" not in repr(secure)
+    assert (plan.release(setting.y).z != release.z).any()
     assert insecure_generator() is None
 
 
@@ -125,27 +97,15 @@ def test_an_exception_ends_the_block(make_plan, setting, seeded):
     assert not make_plan().release(setting.y).certificate.insecure
 
 
-def test_other_threads_are_not_affected(make_plan, setting, seeded):
-    plan = make_plan()
-    found = []
-
-    def work():
-        found.append((insecure_generator(), plan.release(setting.y).certificate.insecure))
-
-    with seeded(0):
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        assert insecure_generator() is not None
-    assert found == [(None, False)]
-
-
-def test_a_block_in_a_thread_stays_there(make_plan, setting, seeded):
+def test_a_block_stays_in_its_thread(make_plan, setting, seeded):
     plan = make_plan()
     inside, leave = threading.Event(), threading.Event()
     found = []
 
-    def work():
+    def outside():
+        found.append((insecure_generator(), plan.release(setting.y).certificate.insecure))
+
+    def within():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with insecure_seed(0):
@@ -153,14 +113,19 @@ def test_a_block_in_a_thread_stays_there(make_plan, setting, seeded):
                 leave.wait(10)
                 found.append(plan.release(setting.y).certificate.insecure)
 
-    thread = threading.Thread(target=work)
+    with seeded(0):
+        other = threading.Thread(target=outside)
+        other.start()
+        other.join()
+        assert insecure_generator() is not None
+    thread = threading.Thread(target=within)
     thread.start()
     assert inside.wait(10)
     secure = plan.release(setting.y)
     leave.set()
     thread.join()
     assert not secure.certificate.insecure
-    assert found == [True]
+    assert found == [(None, False), True]
 
 
 @pytest.mark.parametrize("seed", ["zero", -1, 0.5], ids=repr)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import matplotlib as mpl
 import numpy as np
 
-from cloakgp.calibration import WeakPromiseWarning
+from cloakgp.core.calibration import WeakPromiseWarning
 from cloakgp.testing import InsecureWarning, insecure_seed
 
 warnings.simplefilter("ignore", WeakPromiseWarning)  # the paper's delta is compared here, not advised

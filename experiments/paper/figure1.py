@@ -17,11 +17,11 @@ import numpy as np
 from common import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, Noisy
 
 import cloakgp
-from cloakgp.accounting import Gaussian, compose
-from cloakgp.calibration import delta_of
+from cloakgp.core.accounting import Gaussian, compose
+from cloakgp.core.calibration import delta_of
+from cloakgp.data.blas import one_blas_thread
 from cloakgp.datasets import fetch_kung, make_kung_like
 from cloakgp.kernels import EQ
-from cloakgp.rows.blas import one_blas_thread
 
 STD, DELTA, BOUNDS = 25.74, 0.01, (58.27, 158.27)
 AGES = np.linspace(-10.0, 120.0, 200)[:, None]

@@ -26,9 +26,9 @@ from sklearn.model_selection import ShuffleSplit
 
 import cloakgp
 from cloakgp import binning
+from cloakgp.data.blas import one_blas_thread
 from cloakgp.datasets import fetch_kung, make_kung_like
 from cloakgp.kernels import EQ
-from cloakgp.rows.blas import one_blas_thread
 
 BOUNDS, EPSILON, DELTA, STD = (58.27, 158.27), 1.0, 0.01, 25.74
 GRID = {"lengthscale": np.geomspace(3.0, 81.0, 5), "noise": np.geomspace(1.1, 12.7, 5) ** 2}
@@ -52,14 +52,13 @@ LOCAL = {"laplace": "noise on every height, Laplace", "gaussian": "noise on ever
 
 
 def models():
-    return cloakgp.grid(kernel=EQ, variance=STD**2, bounds=BOUNDS, **GRID)
+    return cloakgp.candidates(kernel=EQ, variance=STD**2, bounds=BOUNDS, **GRID)
 
 
 def binned_errors(plan, y, y_test):
     """Expected squared errors of predictions from noisy bins, and the noise's mean variance."""
-    means = np.bincount(plan.sums.labels, np.clip(y, *BOUNDS)) / plan.counts
-    gain = plan.predictor.gain(plan.X_star)
-    exact = plan.predictor.mean + gain @ (means - plan.predictor.mean)
+    means = np.bincount(plan.measurement.labels, np.clip(y, *BOUNDS)) / plan.counts
+    exact = plan.mean + plan.gain(plan.X_star) @ (means - plan.mean)
     return np.mean((exact - y_test) ** 2 + plan.noise_std**2), np.mean(plan.noise_std**2)
 
 
@@ -78,7 +77,7 @@ def bin_plan(X, X_test, width, predict, mechanism, gp, knows):
     )  # fmt: skip
     if knows:
         return plan
-    return replace(plan, predictor=replace(plan.predictor, variances=np.full(len(plan.counts), gp.noise)))
+    return replace(plan, variances=np.full(len(plan.counts), gp.noise))
 
 
 def local_plan(X, X_test, mechanism, gp):

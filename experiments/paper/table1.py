@@ -42,11 +42,11 @@ from scipy.stats import t as student
 
 import cloakgp
 from cloakgp import binning
+from cloakgp.core.progress import Progress
+from cloakgp.data.blas import one_blas_thread_for_good
 from cloakgp.datasets import CITIBIKE_BOX, DatasetError, fetch_citibike, make_bike_like
 from cloakgp.designs.posterior import denoising
 from cloakgp.kernels import EQ
-from cloakgp.progress import Progress
-from cloakgp.rows.blas import one_blas_thread_for_good
 
 one_blas_thread_for_good()  # processes fill the cores already
 
@@ -177,12 +177,10 @@ def binned(fold, bins):
 
 def from_bins(plan, y, noise_std):
     """Predictions from the bins' means with such noise."""
-    means = np.bincount(plan.sums.labels, y) / plan.counts
-    if hasattr(plan.predictor, "variances"):  # a GP, which knows the noise
-        predictor = replace(plan.predictor, variances=noise_std**2 + NOISE**2 / plan.counts)
-    else:  # the prior mean where a bin is empty; the paper's mean of all y is not public
-        predictor = replace(plan.predictor, mean=MEAN)
-    gain = predictor.gain(plan.X_star)
+    means = np.bincount(plan.measurement.labels, y) / plan.counts
+    # A GP knows the noise. Without one, the prior mean is where a bin is empty: the paper's, of all y, is not
+    # public.
+    gain = replace(plan, variances=noise_std**2 + NOISE**2 / plan.counts).gain(plan.X_star)
     return Noisy(MEAN + gain @ (means - MEAN), gain * noise_std)
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: I001  # `as` says to type checkers that a name is for users; one import per module is enough
 """Publish Gaussian-process regressions of private outcomes under differential privacy.
 
 A plan is public, a release is private, a prediction is free::
@@ -13,126 +14,80 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cloakgp import kernels, testing
-    from cloakgp.classifiers import PrivateGPClassifier
-    from cloakgp.errors import ArgumentError
-    from cloakgp.estimators import PrivateGPRegressor
-    from cloakgp.files.container import ReleaseFileError
-    from cloakgp.files.signing import SignatureError
-    from cloakgp.ledger import Ledger
-    from cloakgp.measurements.certificate import Certificate
-    from cloakgp.model.auto_gp import AutoGP
-    from cloakgp.model.gp import GP
-    from cloakgp.model.hyperprior import Hyperprior
-    from cloakgp.plans.combine import combine
-    from cloakgp.plans.comparison import Comparison
-    from cloakgp.plans.functions import FunctionPlan, FunctionRelease
-    from cloakgp.plans.opening import load_release as load
-    from cloakgp.plans.plan_file import load_plan
-    from cloakgp.plans.predictions import Plan, Release
-    from cloakgp.plans.staged import StagedPlan, StagedRelease
-    from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
-    from cloakgp.posterior.conditioning import Posterior, Uncertainty
-    from cloakgp.posterior.learning import Learned
-    from cloakgp.posterior.model_check import ModelCheck
-    from cloakgp.rows.columns import Column, Columns
-    from cloakgp.rows.grid import Grid
-    from cloakgp.rows.parquet import ParquetColumns
-    from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
-    from cloakgp.verification import Verification, VerificationError, verify
+    from cloakgp import kernels as kernels, testing as testing
+    from cloakgp.core.errors import ArgumentError as ArgumentError
+    from cloakgp.data.columns import Column as Column, Columns as Columns
+    from cloakgp.data.grid import Grid as Grid
+    from cloakgp.data.parquet import ParquetColumns as ParquetColumns
+    from cloakgp.estimators import (
+        PrivateGPClassifier as PrivateGPClassifier,
+        PrivateGPRegressor as PrivateGPRegressor,
+    )
+    from cloakgp.files.container import ReleaseFileError as ReleaseFileError
+    from cloakgp.files.signing import SignatureError as SignatureError
+    from cloakgp.ledger import Ledger as Ledger
+    from cloakgp.measure.certificate import Certificate as Certificate
+    from cloakgp.gp import AutoGP as AutoGP
+    from cloakgp.gp import GP as GP
+    from cloakgp.model.hyperprior import Hyperprior as Hyperprior
+    from cloakgp.posterior.conditioning import Posterior as Posterior, Uncertainty as Uncertainty
+    from cloakgp.posterior.learning import Learned as Learned
+    from cloakgp.posterior.model_check import ModelCheck as ModelCheck
+    from cloakgp.release.combine import combine as combine
+    from cloakgp.release.comparison import Comparison as Comparison
+    from cloakgp.release.opening import load_plan as load_plan, load_release as _load
+    from cloakgp.release.plan import Plan as Plan
+    from cloakgp.release.release import Release as Release
+    from cloakgp.selection import (
+        Selection as Selection,
+        SelectionPlan as SelectionPlan,
+        candidates as candidates,
+        plan_selection as plan_selection,
+    )
+    from cloakgp.verification import (
+        Verification as Verification,
+        VerificationError as VerificationError,
+        verify as verify,
+    )
+
+    load = _load
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "GP",
-    "ArgumentError",
-    "AutoGP",
-    "Certificate",
-    "Column",
-    "Columns",
-    "Comparison",
-    "FunctionPlan",
-    "FunctionRelease",
-    "Grid",
-    "Hyperprior",
-    "Learned",
-    "Ledger",
-    "ModelCheck",
-    "ParquetColumns",
-    "Plan",
-    "Posterior",
-    "PrivateGPClassifier",
-    "PrivateGPRegressor",
-    "Release",
-    "ReleaseFileError",
-    "RowsPlan",
-    "RowsRelease",
-    "Selection",
-    "SelectionPlan",
-    "SignatureError",
-    "StagedPlan",
-    "StagedRelease",
-    "Uncertainty",
-    "Verification",
-    "VerificationError",
-    "combine",
-    "grid",
-    "kernels",
-    "load",
-    "load_plan",
-    "plan_selection",
-    "testing",
-    "verify",
-]
-
-
 _HOMES = {
-    "ArgumentError": "cloakgp.errors",
-    "AutoGP": "cloakgp.model.auto_gp",
-    "Certificate": "cloakgp.measurements.certificate",
-    "Column": "cloakgp.rows.columns",
-    "Columns": "cloakgp.rows.columns",
-    "Comparison": "cloakgp.plans.comparison",
-    "FunctionPlan": "cloakgp.plans.functions",
-    "FunctionRelease": "cloakgp.plans.functions",
-    "GP": "cloakgp.model.gp",
-    "Grid": "cloakgp.rows.grid",
-    "Hyperprior": "cloakgp.model.hyperprior",
-    "Learned": "cloakgp.posterior.learning",
-    "Ledger": "cloakgp.ledger",
-    "ModelCheck": "cloakgp.posterior.model_check",
-    "ParquetColumns": "cloakgp.rows.parquet",
-    "Plan": "cloakgp.plans.predictions",
-    "Posterior": "cloakgp.posterior.conditioning",
-    "PrivateGPClassifier": "cloakgp.classifiers",
-    "PrivateGPRegressor": "cloakgp.estimators",
-    "Release": "cloakgp.plans.predictions",
-    "ReleaseFileError": "cloakgp.files.container",
-    "RowsPlan": "cloakgp.plans.whole_rows",
-    "RowsRelease": "cloakgp.plans.whole_rows",
-    "Selection": "cloakgp.selection",
-    "SelectionPlan": "cloakgp.selection",
-    "SignatureError": "cloakgp.files.signing",
-    "StagedPlan": "cloakgp.plans.staged",
-    "StagedRelease": "cloakgp.plans.staged",
-    "Uncertainty": "cloakgp.posterior.conditioning",
-    "Verification": "cloakgp.verification",
-    "VerificationError": "cloakgp.verification",
-    "combine": "cloakgp.plans.combine",
-    "grid": "cloakgp.selection",
-    "load": "cloakgp.plans.opening",
-    "load_plan": "cloakgp.plans.plan_file",
-    "plan_selection": "cloakgp.selection",
-    "verify": "cloakgp.verification",
+    "core.errors": ("ArgumentError",),
+    "data.columns": ("Column", "Columns"),
+    "data.grid": ("Grid",),
+    "data.parquet": ("ParquetColumns",),
+    "estimators": ("PrivateGPClassifier", "PrivateGPRegressor"),
+    "files.container": ("ReleaseFileError",),
+    "files.signing": ("SignatureError",),
+    "ledger": ("Ledger",),
+    "measure.certificate": ("Certificate",),
+    "gp": ("GP", "AutoGP"),
+    "model.hyperprior": ("Hyperprior",),
+    "posterior.conditioning": ("Posterior", "Uncertainty"),
+    "posterior.learning": ("Learned",),
+    "posterior.model_check": ("ModelCheck",),
+    "release.combine": ("combine",),
+    "release.comparison": ("Comparison",),
+    "release.opening": ("load", "load_plan"),
+    "release.plan": ("Plan",),
+    "release.release": ("Release",),
+    "selection": ("Selection", "SelectionPlan", "candidates", "plan_selection"),
+    "verification": ("Verification", "VerificationError", "verify"),
 }
-"""Where each name lives: it is imported when it is asked for, so that importing this is quick."""
+"""Which module has which names: imported when they are asked for, so that importing this is quick."""
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+__all__ = sorted((*_HOME, "kernels", "testing"))
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module 'cloakgp' has no attribute {name!r}")
-    if name in _HOMES:
-        found = getattr(import_module(_HOMES[name]), "load_release" if name == "load" else name)
+    if name in _HOME:
+        module = import_module(f"cloakgp.{_HOME[name]}")
+        found = getattr(module, "load_release" if name == "load" else name)
     else:
         try:
             found = import_module(f"cloakgp.{name}")

@@ -1,46 +1,51 @@
 """What a Gaussian process is compared with: noisy means of bins, and noise on each single outcome.
 
-Bins are public, since X is. The sums of y over bins get noise once; everything else is free: a bin's
-mean, the constant or smooth curve through the means, and predictions anywhere. A GP knows how noisy
-each bin is, and with ``predict="integral"`` also that a bin's mean is about the whole bin.
+Bins are public, since X is. They are measured as everything else is, by a matrix whose columns are unit
+vectors (lemma 12 of ``docs/proofs.md``): each row is in one bin, so the sums of y over bins get noise once.
+All else is free: a bin's mean, the constant or smooth curve through the means, and predictions anywhere. A GP
+knows how noisy each bin is, and with ``predict="integral"`` also that a bin's mean is about the whole bin.
 """
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import cho_solve
 
-from cloakgp import accounting, checks
-from cloakgp.calibration import promise
-from cloakgp.checks import FloatArray, frozen
+from cloakgp.core import accounting, checks
+from cloakgp.core.calibration import SIGMA_FLOOR, calibrate, promise
+from cloakgp.core.checks import FloatArray, IntArray, frozen
+from cloakgp.core.errors import ArgumentError
+from cloakgp.data.blas import one_blas_thread
+from cloakgp.data.columns import Columns, names_in
+from cloakgp.data.inputs import PublicInputs, as_inputs, as_points, named
+from cloakgp.data.merging import Groups
+from cloakgp.data.people import ALIKE, People
 from cloakgp.files import container
-from cloakgp.kernels import Boxes, Constant, Integral, Kernel, Points, Product, Sum, as_kernel
-from cloakgp.ledger.charge import Receipt
-from cloakgp.measurements.bin_sums import MECHANISMS, BinSums, make_sums
-from cloakgp.measurements.certificate import SPEND, as_words
-from cloakgp.measurements.lattice import IntArray
-from cloakgp.measurements.unit import OUTCOME, PERSON
-from cloakgp.model.gp import GP, check_bounds
+from cloakgp.kernels import Boxes, Integral, Kernel, Points, as_kernel
+from cloakgp.kernels.integral import over_boxes
+from cloakgp.ledger.chain import Receipt
+from cloakgp.measure.certificate import CLOSED_FORM, Certificate, certify_one, designed
+from cloakgp.measure.measurement import LAPLACE, NOISE_SCALES, NOISES, Measurement, integer_float_at_least
+from cloakgp.measure.statistics import Inside
+from cloakgp.measure.unit import check_unit
+from cloakgp.model.gp import GaussianProcess
 from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix
-from cloakgp.plans import showing
-from cloakgp.plans.base import PlanBase
-from cloakgp.rows.blas import one_blas_thread
-from cloakgp.rows.frames import read
-from cloakgp.rows.inputs import named
-from cloakgp.rows.people import ALIKE, as_ids, as_people
+from cloakgp.model.windows import check_bounds
+from cloakgp.release import showing
+from cloakgp.release.base import PlanBase
 
 PREDICT = ("constant", "gp", "integral")
-_MOST_BINS = 2**62
-_MOST_EQUAL_BINS = 10**7
 
 
-@dataclass(frozen=True)
-class Occupancy:
+class Occupancy(NamedTuple):
     """How many bins there are, how many hold rows, and how many hold just one."""
 
     bins: int
@@ -54,137 +59,54 @@ class Occupancy:
         )
 
 
-@dataclass(frozen=True)
-class BinningCertificate:
-    """The guarantee of a release of bins. Nothing in it depends on y."""
-
-    epsilon: float
-    delta: float
-    unit: str
-    neighbours: str
-    spend: str
-    insecure: bool
-    mechanism: str
-    n_rows: int
-    n_bins: int
-    y_bits: int
-    scale: int
-    """Laplace's scale, or the Gaussian's std, in lattice steps, on each bin's sum."""
-    ids: str = ALIKE
-    """How people's ids were compared, as in a release's certificate."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and words, ready for JSON."""
-        return as_words(self)
-
-
-class Predictor(Protocol):
-    """How predictions are made of the bins' noisy means."""
-
-    @property
-    def mean(self) -> float:
-        """The prediction that no bin moves."""
-        ...
-
-    def gain(self, X: FloatArray) -> FloatArray:
-        """(n, bins): how predictions at X move with the bins' means."""
-        ...
-
-    def std(self, X: FloatArray) -> FloatArray | None:
-        """(n,) std of a model's f at X, privacy noise included; None if there is no model."""
-        ...
-
-    def words(self) -> dict[str, Any]: ...
-
-
-@dataclass(frozen=True, eq=False)
-class _Constant:
-    """The mean of the bin; `mean` where the bin is empty or there is none."""
-
-    edges: tuple[FloatArray, ...]
-    numbers: IntArray  # of the occupied bins, sorted
-    mean: float
-
-    def gain(self, X: FloatArray) -> FloatArray:
-        found = np.zeros((len(X), len(self.numbers)))
-        number = _bin_numbers(X, self.edges)
-        place = np.searchsorted(self.numbers, number).clip(max=len(self.numbers) - 1)
-        rows = np.flatnonzero(self.numbers[place] == number)
-        found[rows, place[rows]] = 1.0
-        return found
-
-    def std(self, X: FloatArray) -> FloatArray | None:
-        return None
-
-    def words(self) -> dict[str, Any]:
-        return {}
-
-
-@dataclass(frozen=True, eq=False)
-class _Smooth:
-    """A GP through the bins' means, which knows the variance of each."""
-
-    kernel: Kernel
-    sites: Any  # where the means stand: centres, boxes, or the rows themselves
-    variances: FloatArray
-    mean: float
-
-    @cached_property
-    def _factor(self) -> Any:
-        gram = kernel_matrix(self.kernel, self.sites, self.sites, "bins, bins")
-        check_covariance(gram)
-        return gentle_cholesky(gram, self.variances)[0]
-
-    def _cross(self, X: FloatArray) -> FloatArray:
-        return kernel_matrix(self.kernel, self._points(X), self.sites, "X, bins")
-
-    def _points(self, X: FloatArray) -> Any:
-        return Points(X) if isinstance(self.sites, Boxes) else X
-
-    def gain(self, X: FloatArray) -> FloatArray:
-        gain: FloatArray = cho_solve(self._factor, self._cross(X).T, check_finite=False).T
-        return gain
-
-    def std(self, X: FloatArray) -> FloatArray | None:
-        prior = np.asarray(self.kernel.diag(self._points(X)), dtype=np.float64)
-        explained = np.einsum("ij,ij->i", self.gain(X), self._cross(X))
-        std: FloatArray = np.sqrt(np.maximum(prior - explained, 0.0))
-        return std
-
-    def words(self) -> dict[str, Any]:
-        sites = container.digest(np.asarray(self.sites))
-        variances = container.digest(self.variances)
-        return {"kernel": self.kernel.to_spec(), "sites": sites, "variances": variances, "mean": self.mean}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class BinningPlan(PlanBase["BinningRelease"]):
     """Which bins will be released, and with how much noise. Made by :func:`plan`; never saw y."""
 
     X: FloatArray
     X_star: FloatArray
-    sums: BinSums
-    counts: IntArray
-    """(bins,) rows in each occupied bin."""
-    predictor: Predictor
-    occupancy: Occupancy
+    measurement: Measurement
+    """The sums of y over the occupied bins."""
     edges: tuple[FloatArray, ...]
     """The bins' edges along each input; none for :func:`local`."""
-    certificate: BinningCertificate
-    names: tuple[str, ...] = ()
-    """What the columns of X are called, if it was a table."""
+    certificate: Certificate
+    mean: float
+    """The prediction that no bin moves."""
+    kernel: Kernel | None
+    """Of the GP through the bins' means; None where a bin's mean is the prediction."""
+    sites: Any
+    """Where the means stand: centres, boxes, or the rows themselves."""
+    variances: FloatArray
+    """(bins,) of each mean about the GP's f: privacy noise, and the outcomes' scatter."""
+    columns: Columns | None = None
+    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+
+    @property
+    def counts(self) -> IntArray:
+        """(bins,) rows in each occupied bin."""
+        return self.measurement.counts
+
+    @cached_property
+    def _numbers(self) -> IntArray:
+        """(bins,) of the occupied bins, rising."""
+        return np.unique(_bin_numbers(self.X, self.edges))
 
     @cached_property
     def boxes(self) -> Boxes | None:
         """The occupied bins, in the order of `counts` and `bin_means`; None for :func:`local`."""
-        if not self.edges:
-            return None
-        return Boxes(*_corners(np.unique(_bin_numbers(self.X, self.edges)), self.edges))
+        return _boxes(self._numbers, self.edges) if self.edges else None
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """How many bins there are, and how full they are."""
+        occupied = len(self.counts)
+        every = math.prod(len(cut) - 1 for cut in self.edges) if self.edges else occupied
+        return Occupancy(every, occupied, int(np.count_nonzero(self.counts == 1)))
 
     @property
     def bin_noise_std(self) -> FloatArray:
         """(bins,) std of the privacy noise on each occupied bin's mean."""
-        std: FloatArray = self.sums.noise_std / self.counts
+        std: FloatArray = self.measurement.noise_scale / self.counts
         return std
 
     @cached_property
@@ -194,41 +116,66 @@ class BinningPlan(PlanBase["BinningRelease"]):
 
     @property
     def cost(self) -> accounting.Event:
-        """What a release will spend, for :mod:`cloakgp.accounting` and a ledger."""
-        if self.sums.mechanism == "laplace":
-            return accounting.Laplace(self.sums.epsilon)
-        return accounting.Gaussian(self.sums.mu, self.sums.n_bins)
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of the plan: the same settings and inputs give the same."""
-        words = {
-            "format": "cloakgp-binning",
-            "certificate": self.certificate.to_dict(),
-            "bounds": [self.sums.lower, self.sums.upper],
-            "edges": [container.digest(cut) for cut in self.edges],
-            "predictor": self.predictor.words(),
-            **({"partition": self.partition} if self.partition else {}),
-        }
-        arrays = {"X": self.X, "X_star": self.X_star, "labels": self.sums.labels}
-        sha256: str = container.sealed(words, arrays)["sha256"]
-        return sha256
-
-    def noise_at(self, X: Any) -> FloatArray:
-        """(n,) std of the privacy noise on a prediction at `X`."""
-        X = checks.matrix(X, "X", columns=self.X.shape[1])
-        std: FloatArray = np.sqrt(self.predictor.gain(X) ** 2 @ self.bin_noise_std**2)
-        return std
+        """What a release will spend, for :mod:`cloakgp.core.accounting` and a ledger."""
+        m = self.measurement
+        pure = m.noise == LAPLACE
+        return accounting.Laplace(m.epsilon) if pure else accounting.Gaussian(m.mu(), m.n_measurements)
 
     @property
     def partition(self) -> str:
         """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
-        return "" if self.sums.people is None else self.sums.people.digest
+        return self.measurement.partition
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan: the same settings and inputs give the same."""
+        m, kernel = self.measurement, None if self.kernel is None else self.kernel.to_spec()
+        words: dict[str, Any] = {"format": "cloakgp-binning", "certificate": self.certificate.to_dict()}
+        words |= {"bounds": [m.lower, m.upper], "mean": self.mean, "kernel": kernel}
+        words |= {"partition": self.partition}
+        arrays = {"X": self.X, "X_star": self.X_star, "labels": m.labels, "sites": np.asarray(self.sites)}
+        arrays |= {"variances": self.variances} | {f"edges{i}": cut for i, cut in enumerate(self.edges)}
+        return str(container.seal(words, arrays)["sha256"])
+
+    @cached_property
+    def _factor(self) -> Any:
+        gram = kernel_matrix(self.kernel, self.sites, self.sites, "bins, bins")
+        check_covariance(gram)
+        return gentle_cholesky(gram, self.variances)[0]
+
+    def _points(self, X: FloatArray) -> Any:
+        return Points(X) if isinstance(self.sites, Boxes) else X
+
+    def _cross(self, X: FloatArray) -> FloatArray:
+        return kernel_matrix(self.kernel, self._points(X), self.sites, "X, bins")
+
+    def gain(self, X: FloatArray) -> FloatArray:
+        """(n, bins): how predictions at X move with the bins' means."""
+        if self.kernel is None:
+            return np.equal.outer(_bin_numbers(X, self.edges), self._numbers).astype(np.float64)
+        gain: FloatArray = cho_solve(self._factor, self._cross(X).T, check_finite=False).T
+        return gain
+
+    def std(self, X: FloatArray) -> FloatArray:
+        """(n,) std of a GP's prediction of f at X, or for constant predictions that of the privacy noise."""
+        if self.kernel is None:
+            return self.noise_at(X)
+        prior = np.asarray(self.kernel.diag(self._points(X)), dtype=np.float64)
+        explained = np.einsum("ij,ij->i", self.gain(X), self._cross(X))
+        std: FloatArray = np.sqrt(np.maximum(prior - explained, 0.0))
+        return std
+
+    def noise_at(self, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise on a prediction at `X`."""
+        X = as_points(X, "X", self.X.shape[1], self.columns)
+        std: FloatArray = np.sqrt(self.gain(X) ** 2 @ self.bin_noise_std**2)
+        return std
 
     def _measure(self, y: Any, missing: str) -> IntArray:
-        from cloakgp.private.room import measure_sums
+        from cloakgp.private.room import measure
 
-        return measure_sums(self.sums, y, missing, self.names)
+        check_unit(self.certificate, self.measurement.unit)
+        return measure(self.measurement, y, missing, names=names_in(self.columns))
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> BinningRelease:
         plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
@@ -236,17 +183,17 @@ class BinningPlan(PlanBase["BinningRelease"]):
 
     def to_frame(self, *, backend: str = "pandas") -> Any:
         """The test points as a table, with the std of the privacy noise; as for :class:`cloakgp.Plan`."""
-        return showing.frame(None, self.X_star, {"noise_std": self.noise_std}, backend)
+        return showing.frame(self.columns, self.X_star, {"noise_std": self.noise_std}, backend)
 
     def _repr_html_(self) -> str:
-        facts = showing.facts(self.certificate, None, self.X_star, noise_std=self.noise_std)
+        facts = showing.facts(self.certificate, self.columns, self.X_star, noise_std=self.noise_std)
         return showing.page("Plan of bins", facts | {"bins": str(self.occupancy)}, False)
 
     def __repr__(self) -> str:
         c = self.certificate
         return (
-            f"<BinningPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.mechanism} noise, {c.n_rows} "
-            f"rows, {self.occupancy}>"
+            f"<BinningPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {self.measurement.noise} noise, "
+            f"{c.n_rows} rows, {self.occupancy}>"
         )
 
 
@@ -263,8 +210,8 @@ class BinningRelease:
     @property
     def bin_means(self) -> FloatArray:
         """(bins,) noisy mean of each occupied bin."""
-        sums = self.plan.sums
-        means: FloatArray = sums.lower + self.z.astype(np.float64) * sums.step / self.plan.counts
+        m = self.plan.measurement
+        means: FloatArray = m.lower + self.z.astype(np.float64) * m.step / self.plan.counts
         return means
 
     @property
@@ -274,7 +221,7 @@ class BinningRelease:
         return mean
 
     @property
-    def certificate(self) -> BinningCertificate:
+    def certificate(self) -> Certificate:
         """The guarantee."""
         return self.plan.certificate
 
@@ -282,29 +229,28 @@ class BinningRelease:
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
         """Predictions anywhere, free. With `return_std`, the std of a GP's prediction of f, or for
         constant predictions that of the privacy noise."""
-        X = checks.matrix(X, "X", columns=self.plan.X.shape[1])
-        predictor = self.plan.predictor
-        gain = predictor.gain(X)
-        mean = predictor.mean + gain @ (self.bin_means - predictor.mean)
-        if not return_std:
-            return mean
-        std = predictor.std(X)
-        return mean, self.plan.noise_at(X) if std is None else std
+        plan = self.plan
+        X = as_points(X, "X", plan.X.shape[1], plan.columns)
+        mean = plan.mean + plan.gain(X) @ (self.bin_means - plan.mean)
+        return (mean, plan.std(X)) if return_std else mean
 
     def to_frame(self, *, backend: str = "pandas") -> Any:
         """The test points as a table: the prediction, and the std of the privacy noise."""
-        numbers = {"prediction": self.mean, "noise_std": self.plan.noise_std}
-        return showing.frame(None, self.plan.X_star, numbers, backend)
+        plan = self.plan
+        numbers = {"prediction": self.mean, "noise_std": plan.noise_std}
+        return showing.frame(plan.columns, plan.X_star, numbers, backend)
 
     def _repr_html_(self) -> str:
         plan = self.plan
-        facts = showing.facts(self.certificate, None, plan.X_star, noise_std=plan.noise_std)
+        facts = showing.facts(self.certificate, plan.columns, plan.X_star, noise_std=plan.noise_std)
         return showing.page("Release of bins", facts, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c = self.certificate
         mark = "INSECURE " if c.insecure else ""
-        return f"<{mark}BinningRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.n_bins} bins>"
+        return (
+            f"<{mark}BinningRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.n_measurements} bins>"
+        )
 
 
 @named
@@ -359,52 +305,27 @@ def plan(
     ids : {"alike", "exact"}
         How ids are compared: as for :meth:`GP.plan`.
     """
-    X, names = checks.matrix(X, "X"), tuple(read(X) or ())
     checks.choice(predict, "predict", PREDICT)
+    given = as_inputs(X, people, ids=ids)
+    X = checks.matrix(given.X, "X")
     cuts = _edges(edges, X)
     number = _bin_numbers(X, cuts)
     if (number < 0).any():
-        raise ValueError("edges must cover X: there are rows outside of all bins. Widen the outer edges.")
-    numbers, labels, counts = np.unique(number, return_inverse=True, return_counts=True)
-    variance = checks.number(noise, "noise", remedy=_NOISE)
-    if variance < 0:
-        raise ValueError(f"noise must be at least 0; got {noise!r}. {_NOISE}")
-    prior_mean = None if mean is None else checks.number(mean, "mean")
-    if predict == "constant":
-        for name, given in (("kernel", kernel), ("noise", noise or None), ("mean", mean)):
-            if given is not None:
-                raise ValueError(f"{name} is for predict='gp' or 'integral'; leave it out for 'constant'.")
-    else:
+        raise ArgumentError("edges", "must cover X", "rows outside of all bins", "Widen the outer edges.")
+    remedy = "It is the variance of single outcomes about f."
+    variance, pair = checks.number(noise, "noise", least=0.0, remedy=remedy), check_bounds(bounds)
+    level = pair[0] + (pair[1] - pair[0]) / 2 if mean is None else checks.number(mean, "mean")
+    if predict != "constant":
         kernel = _kernel(kernel, predict)
-
-    def predictor(low: float, high: float, variances: FloatArray) -> Predictor:
-        middle = low + (high - low) / 2
-        if predict == "constant":
-            return _Constant(cuts, numbers, middle)
-        lower, upper = _corners(numbers, cuts)
-        sites: Any = Boxes(lower, upper) if predict == "integral" else lower / 2 + upper / 2
-        observed = variances + variance / counts
-        return _Smooth(kernel, sites, observed, middle if prior_mean is None else prior_mean)
-
-    occupancy = Occupancy(
-        math.prod(len(cut) - 1 for cut in cuts), len(numbers), int(np.count_nonzero(counts == 1))
-    )
-    return _make_plan(
-        X,
-        X_star,
-        labels.astype(np.int64),
-        counts,
-        predictor,
-        occupancy,
-        cuts,
-        bounds,
-        epsilon,
-        delta,
-        mechanism,
-        people,
-        ids,
-        names,
-    )
+    for name, one in (("kernel", kernel), ("noise", noise or None), ("mean", mean)):
+        if predict == "constant" and one is not None:
+            expected = "must be left out for predict='constant': it is for 'gp' and 'integral'"
+            raise ArgumentError(name, expected)
+    numbers, labels, counts = np.unique(number, return_inverse=True, return_counts=True)
+    groups, boxes = Groups(frozen(labels), frozen(counts.astype(np.int64))), _boxes(numbers, cuts)
+    sites = boxes if predict == "integral" else boxes.lower / 2 + boxes.upper / 2
+    sums = _sums(given, groups, pair, epsilon, delta, mechanism)
+    return _planned(given, X_star, sums, cuts, level, kernel, sites, variance / counts)
 
 
 @named
@@ -428,182 +349,150 @@ def local(
     The baseline that needs no trusted custodian. Arguments as for :func:`plan`; `noise` is the variance
     of the outcomes about f, beside the privacy noise.
     """
-    X, names = checks.matrix(X, "X"), tuple(read(X) or ())
-    model = GP(kernel, noise, bounds, mean)
-    model.check_rows(len(X))
-    model.one_pair("binning")
-
-    def predictor(low: float, high: float, variances: FloatArray) -> Predictor:
-        return _Smooth(model.kernel, X, variances + model.noise, model.level)
-
-    everyone = np.arange(len(X), dtype=np.int64)
-    occupancy = Occupancy(len(X), len(X), len(X))
-    counts = np.ones(len(X), dtype=np.int64)
-    return _make_plan(
-        X,
-        X_star,
-        everyone,
-        counts,
-        predictor,
-        occupancy,
-        (),
-        bounds,
-        epsilon,
-        delta,
-        mechanism,
-        people,
-        ids,
-        names,
-    )
+    given = as_inputs(X, people, ids=ids)
+    model, rows = GaussianProcess(kernel, noise, bounds, mean), checks.matrix(given.X, "X")
+    model.check_rows(len(rows))
+    sums = _sums(given, None, model.one_pair("binning"), epsilon, delta, mechanism)
+    return _planned(given, X_star, sums, (), model.level, model.kernel, rows, model.noise)
 
 
-def _make_plan(
-    X: FloatArray,
+def _planned(
+    given: PublicInputs,
     X_star: Any,
-    labels: IntArray,
-    counts: IntArray,
-    predictor: Any,
-    occupancy: Occupancy,
+    m: Measurement,
     edges: tuple[FloatArray, ...],
-    bounds: Any,
-    epsilon: float,
-    delta: float | None,
-    mechanism: str,
-    people: Any,
-    ids: str,
-    names: tuple[str, ...],
+    mean: float,
+    kernel: Kernel | None,
+    sites: Any,
+    variances: Any,
 ) -> BinningPlan:
-    X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
-    checks.choice(mechanism, "mechanism", MECHANISMS)
-    low, high = check_bounds(bounds)
-    if delta is not None and mechanism == "laplace":
-        raise ValueError("delta is for mechanism='gaussian': Laplace noise has none. Leave it out.")
-    ids = as_ids(ids, people is not None)
-    who = None if people is None else as_people(people, len(X), ids)
-    epsilon, delta = promise(epsilon, delta, len(X) if who is None else who.n_people)
-    delta = 0.0 if mechanism == "laplace" else delta
-    unit = OUTCOME if who is None else PERSON
-    sums = make_sums(labels, len(counts), (low, high), epsilon, delta, mechanism, who)
-    certificate = BinningCertificate(
-        epsilon=epsilon,
-        delta=delta,
-        unit=unit.name,
-        neighbours=unit.neighbours,
-        spend=SPEND,
-        insecure=False,
-        mechanism=mechanism,
-        n_rows=len(X),
-        n_bins=len(counts),
-        y_bits=sums.y_bits,
-        scale=sums.scale,
-        ids=ids,
+    """A plan of these sums; `variances` of the means about f are without privacy noise."""
+    X = checks.matrix(given.X, "X")
+    X_star = as_points(X_star, "X_star", X.shape[1], given.columns)
+    noise_variances, pure = (m.noise_scale / m.counts) ** 2, m.noise == LAPLACE
+    part = designed(
+        m,
+        bound="exact",
+        objective=float(np.mean(noise_variances)),
+        lower_bound=math.inf,  # no better design: one that measures sums of bins has no less noise on any
+        iterations=0,
+        status=CLOSED_FORM,
+        jitter=0.0,
+        bias=m.step / 2,
     )
-    made = predictor(low, high, (sums.noise_std / counts) ** 2)
-    plan = BinningPlan(X, X_star, sums, frozen(counts), made, occupancy, edges, certificate, names)
+    calibration = "Laplace" if pure else "analytic"
+    certificate = certify_one(m, m.mu(), part, calibration=calibration, design="bins", unbiased=True)
+    total = frozen(noise_variances + variances)
+    made = BinningPlan(X, X_star, m, edges, certificate, mean, kernel, sites, total, given.columns)
     made.std(X_star[:1])  # a kernel that does not work must say so now, not when y has been spent
-    assert np.isfinite(plan.noise_std).all()
-    return plan
+    assert np.isfinite(made.noise_std).all()
+    return made
 
 
-_NOISE = "It is the variance of single outcomes about f."
+def _sums(
+    given: PublicInputs,
+    groups: Groups | None,
+    bounds: tuple[float, float],
+    epsilon: Any,
+    delta: Any,
+    mechanism: str,
+) -> Measurement:
+    """The sums over bins, or every single row, that keep this promise."""
+    n_rows, pure = len(given.X), checks.choice(mechanism, "mechanism", NOISES) == LAPLACE
+    if delta is not None and pure:
+        raise ArgumentError("delta", "must be left out: Laplace noise has none", repr(delta))
+    who = given.shared(n_rows)
+    epsilon, delta = promise(epsilon, delta, n_rows if who is None else who.n_people)
+    return make_sums(n_rows, groups, bounds, epsilon, 0.0 if pure else delta, mechanism, who)
+
+
+def make_sums(
+    n_rows: int,
+    groups: Groups | None,
+    bounds: tuple[float, float],
+    epsilon: float,
+    delta: float,
+    noise: str,
+    people: People | None = None,
+) -> Measurement:
+    """Sums over bins, or every single row, on a lattice as fine as 64 bits allow, with the least noise."""
+    q, largest = (n_rows, 1) if groups is None else (len(groups.counts), int(groups.counts.max()))
+    unit_vectors: Any = sparse.eye_array(q, dtype=np.int64, format="csc")
+    statistic = Inside(*bounds)
+    draft = Measurement(
+        unit_vectors, 0, statistic, 1, epsilon, delta, groups=groups, people=people, noise=noise
+    )
+    rate = epsilon if noise == LAPLACE else calibrate(epsilon, delta, n_measurements=q)
+    room, fewest = 61 - math.log2(largest + NOISE_SCALES * draft.sensitivity() / rate), 10
+    expected = "must be {} for exact noise on sums of " + f"{largest} rows"
+    if room < fewest:
+        raise ArgumentError("epsilon", expected.format("larger"), f"{epsilon:g}")
+    draft = replace(draft, statistic=statistic.with_bits(min(40, math.floor(room))))
+    for less in (0.0, 1e-9, 1e-6, 1e-3):  # at the far ends, mu's own rounding errors can break the promise
+        scale = integer_float_at_least(Fraction(draft.sensitivity()) / Fraction(rate * (1 - less)))
+        if scale < (2**fewest if noise == LAPLACE else SIGMA_FLOOR):
+            raise ArgumentError("epsilon", expected.format("smaller"), f"{epsilon:g}")
+        sums = replace(draft, sigma=scale)
+        with suppress(AssertionError):
+            sums.check()
+            return sums
+    raise AssertionError("no noise was found that keeps the promise")
 
 
 def _kernel(kernel: Any, predict: str) -> Kernel:
     if kernel is None:
-        raise ValueError(f"kernel must be given for predict={predict!r}, such as cloakgp.kernels.EQ(...).")
+        raise ArgumentError(
+            "kernel", f"must be given for predict={predict!r}, such as cloakgp.kernels.EQ(...)"
+        )
     checked: Kernel = as_kernel(kernel)
     if predict == "integral":
-        return _over_boxes(checked)
-    if any(isinstance(part, Integral) for part in _parts(checked)):
-        raise ValueError(
-            "kernel must be one for points with predict='gp'; got an Integral, which is for boxes. "
-            "Give the kernel inside it, or predict='integral'."
-        )
+        return over_boxes(checked)
+    if any(isinstance(part, Integral) for part in (checked, *checked.get_params().values())):
+        remedy = "Give the kernel inside it, or predict='integral'."
+        raise ArgumentError("kernel", "must be one for points with predict='gp'", "an Integral", remedy)
     return checked
 
 
-def _over_boxes(kernel: Kernel) -> Kernel:
-    """The kernel of means over boxes: that of each term of a sum; a constant factor stays outside."""
-    if isinstance(kernel, Sum):
-        return Sum([_over_boxes(part) for part in kernel.kernels])
-    if isinstance(kernel, Product) and sum(not isinstance(part, Constant) for part in kernel.kernels) < 2:
-        return Product([_over_boxes(part) for part in kernel.kernels])
-    if isinstance(kernel, Constant):
-        return kernel
-    if not isinstance(kernel, Integral):
-        return Integral(kernel)  # type: ignore[arg-type]  # which refuses all but EQ
-    if not kernel.normalise:
-        raise ValueError("kernel must have normalise=True: a bin's mean is known, not its integral.")
-    return kernel
-
-
-def _parts(kernel: Kernel) -> list[Kernel]:
-    if not isinstance(kernel, (Sum, Product)):
-        return [kernel]
-    return [leaf for part in kernel.kernels for leaf in _parts(part)]
+# Bins
 
 
 def _edges(edges: Any, X: FloatArray) -> tuple[FloatArray, ...]:
-    columns = X.shape[1]
-    if isinstance(edges, (int, np.integer)) and not isinstance(edges, bool):
-        cuts = _equal_bins(int(edges), X)
+    """Where bins end along each input: as given, or so many equal ones over the range of X."""
+    remedy, columns = "Give fewer bins, or other arrays of edges.", X.shape[1]
+    if isinstance(edges, (int, np.integer)):
+        number = checks.whole(edges, "edges", 1, 10**7)
+        low, high = X.min(axis=0), X.max(axis=0)
+        with np.errstate(all="ignore"):  # what does not fit does not rise, and is refused below
+            high = np.where(high > low, high, low + np.maximum(1.0, np.abs(low)))
+            listed: list[Any] = [np.linspace(a, b, number + 1) for a, b in zip(low, high, strict=True)]
     else:
-        cuts = _given_edges(edges, columns)
-    if math.prod(len(cut) - 1 for cut in cuts) >= _MOST_BINS:
-        raise ValueError("edges make more than 2^62 bins. Use fewer along each input.")
-    return cuts
-
-
-def _given_edges(edges: Any, columns: int) -> tuple[FloatArray, ...]:
-    wanted = f"edges must be a number of bins, or one array for each of X's {columns} column(s)"
-    try:
-        listed = list(edges)
-    except TypeError:
-        raise TypeError(f"{wanted}; got {edges!r}.") from None
-    if columns == 1 and listed and not np.iterable(listed[0]):
-        listed = [listed]
-    if len(listed) != columns:
-        raise ValueError(f"{wanted}; got {len(listed)} entries.")
-    cuts = tuple(checks.vector(cut, f"edges[{i}]") for i, cut in enumerate(listed))
-    for i, cut in enumerate(cuts):
-        if len(cut) < 2 or not (cut[1:] > cut[:-1]).all():
-            raise ValueError(f"edges[{i}] must be at least two numbers, each above the one before.")
-    return cuts
-
-
-def _equal_bins(number: int, X: FloatArray) -> tuple[FloatArray, ...]:
-    """So many equal bins along each input, over the range of X."""
-    if not 1 <= number <= _MOST_EQUAL_BINS:
-        raise ValueError(f"edges must be 1 to {_MOST_EQUAL_BINS} bins along each input; got {number}.")
-    low, high = X.min(axis=0), X.max(axis=0)
-    with np.errstate(all="ignore"):  # what does not fit is refused below
-        high = np.where(high > low, high, low + np.maximum(1.0, np.abs(low)))
-        cuts = tuple(frozen(np.linspace(a, b, number + 1)) for a, b in zip(low, high, strict=True))
-        for i, cut in enumerate(cuts):
-            if not (np.isfinite(cut).all() and (cut[1:] > cut[:-1]).all()):
-                raise ValueError(
-                    f"edges={number} does not divide the range of X's column {i}: floating-point numbers "
-                    "are too few there. Give fewer bins, or arrays of edges."
-                )
+        listed = list(edges) if np.iterable(edges) else []
+        if columns == 1 and listed and not np.iterable(listed[0]):
+            listed = [listed]
+        if len(listed) != columns:
+            expected = f"must be a number of bins, or one array for each of X's {columns} column(s)"
+            raise ArgumentError("edges", expected, repr(edges)[:100])
+    cuts = tuple(checks.vector(cut, "edges") for cut in listed)
+    if not all(len(cut) > 1 and (cut[1:] > cut[:-1]).all() for cut in cuts):
+        expected = "must be at least two numbers along each input, each above the one before"
+        raise ArgumentError("edges", expected, remedy=remedy)
+    if math.prod(len(cut) - 1 for cut in cuts) >= 2**62:  # which 64 bits would not number
+        raise ArgumentError("edges", "must make fewer than 2^62 bins", remedy=remedy)
     return cuts
 
 
 def _bin_numbers(X: FloatArray, edges: tuple[FloatArray, ...]) -> IntArray:
     """(n,) the number of the bin that each row is in, the last input counting fastest; -1 if in none."""
-    number = np.zeros(len(X), dtype=np.int64)
-    outside = np.zeros(len(X), dtype=bool)
-    for column, cut in zip(X.T, edges, strict=True):
-        place = np.searchsorted(cut, column, side="right") - 1
-        place[column == cut[-1]] = len(cut) - 2
-        outside |= (place < 0) | (place > len(cut) - 2)
-        number = number * (len(cut) - 1) + place
-    number[outside] = -1
-    return number
+    shape = [len(cut) - 1 for cut in edges]
+    inputs = zip(X.T, edges, strict=True)
+    places = np.array([np.searchsorted(cut, x, side="right") - 1 - (x == cut[-1]) for x, cut in inputs])
+    number = np.ravel_multi_index(tuple(places), shape, mode="clip")
+    inside = ((places >= 0) & (shape > places.T).T).all(axis=0)
+    return np.where(inside, number, -1)
 
 
-def _corners(numbers: IntArray, edges: tuple[FloatArray, ...]) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper corners of bins."""
+def _boxes(numbers: IntArray, edges: tuple[FloatArray, ...]) -> Boxes:
+    """The bins of these numbers."""
     places = np.unravel_index(numbers, [len(cut) - 1 for cut in edges])
-    lower = np.column_stack([cut[place] for cut, place in zip(edges, places, strict=True)])
-    upper = np.column_stack([cut[place + 1] for cut, place in zip(edges, places, strict=True)])
-    return lower, upper
+    sides = [(cut[place], cut[place + 1]) for cut, place in zip(edges, places, strict=True)]
+    return Boxes(*np.stack(sides, axis=-1))

@@ -6,44 +6,35 @@ candidate's cross-validated loss. ``select(y)`` is the private step, and only th
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from cloakgp import accounting, checks, designs
-from cloakgp import calibration as calibrate
-from cloakgp.checks import FloatArray, frozen
-from cloakgp.errors import Argument, ArgumentError, ArgumentTypeError, Message, Phrase
+from cloakgp import designs
+from cloakgp.core import accounting, checks
+from cloakgp.core import calibration as calibrate
+from cloakgp.core.checks import FloatArray, IntArray, frozen
+from cloakgp.core.errors import ArgumentError, ArgumentTypeError, Message, Phrase
+from cloakgp.core.progress import Progress
+from cloakgp.data.columns import Columns, names_in
+from cloakgp.data.inputs import TableRows, as_inputs, as_points, named
+from cloakgp.data.people import ALIKE, People, as_within, for_people
 from cloakgp.files import container
+from cloakgp.gp import GP
 from cloakgp.kernels import Kernel
-from cloakgp.kernels.base import Combination
-from cloakgp.ledger.charge import Receipt
-from cloakgp.measurements.certificate import as_words, ids_lines
-from cloakgp.measurements.folds import Fold, as_folds, weights
-from cloakgp.measurements.lattice import IntArray
-from cloakgp.measurements.scores import FOLD_LIMIT, LOSSES, Scores, make_scores
-from cloakgp.measurements.unit import OUTCOME, PERSON
-from cloakgp.model.gp import GP
+from cloakgp.ledger.chain import Receipt
+from cloakgp.measure.certificate import ids_lines
+from cloakgp.measure.cross_validation import FOLD_LIMIT, LOSSES, Fold, Scores, as_folds, make_scores, weights
+from cloakgp.measure.unit import OUTCOME, PERSON
 from cloakgp.model.outcome import REAL
-from cloakgp.plans import showing
-from cloakgp.plans.base import PlanBase
-from cloakgp.progress import Progress
-from cloakgp.rows.columns import Columns, names_in
-from cloakgp.rows.inputs import TableRows, as_inputs, as_points, named
-from cloakgp.rows.merging import Labels
-from cloakgp.rows.people import ALIKE, People, as_within, for_people
+from cloakgp.release import showing
+from cloakgp.release.base import PlanBase
 
-SPEND = "each selection made from a plan spends this once more"
-DEFAULT_CLIP = 0.25
-"""Share of the bounds' width at which residuals are clipped, unless `loss_clip` says otherwise."""
-_CLIP_RANGE = (1e-4, 10.0)  # of the bounds' width
-_MEMORY = 4 * 2**30  # bytes of integers that a plan may hold
 WORKING = 8 * 2**30
 """Bytes that a model's matrices may take: its covariances, their factor and their inverse."""
 
@@ -82,11 +73,11 @@ class SelectionCertificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
-        return as_words(self)
+        return asdict(self)
 
     def __str__(self) -> str:
-        lines = ["INSECURE: noise from a seed, not private"] if self.insecure else []
-        lines += [
+        lines = [
+            *(["INSECURE: noise from a seed, not private"] if self.insecure else []),
             f"{self.epsilon:g}-differential privacy of y, unit: {self.unit}",
             f"  neighbours    {self.neighbours}",
             f"  spend         {self.spend}",
@@ -178,13 +169,8 @@ class SelectionPlan(PlanBase[Selection]):
         return self.certificate.sensitivity
 
     @property
-    def folds(self) -> tuple[Fold, ...]:
-        """Pairs (train, test) of row numbers."""
-        return self.scores.folds
-
-    @property
     def cost(self) -> accounting.Exponential:
-        """What one selection spends, for :func:`cloakgp.accounting.compose`."""
+        """What one selection spends, for :func:`cloakgp.core.accounting.compose`."""
         return accounting.Exponential(self.epsilon)
 
     @property
@@ -196,66 +182,35 @@ class SelectionPlan(PlanBase[Selection]):
     def digest(self) -> str:
         """SHA-256 of the plan: the same candidates, inputs, folds and settings give the same."""
         scores = self.scores
-        words = {
-            "format": "cloakgp-selection",
-            "certificate": self.certificate.to_dict(),
-            "promise": [scores.epsilon, scores.sensitivity, scores.lower, scores.upper],
-            "costs": [str(cost) for cost in scores.costs],  # beyond 64 bits
-            "clip": scores.clip,
-            **({"partition": self.partition} if self.partition else {}),
-            "candidates": [
-                {
-                    **words,
-                    "matrices": [container.digest(matrix) for matrix in matrices],
-                    "offsets": [container.digest(offset) for offset in offsets],
-                }
-                for words, matrices, offsets in zip(
-                    self._candidate_words(), scores.matrices, scores.offsets, strict=True
-                )
-            ],
-        }
-        sha256: str = container.sealed(words, self._arrays())["sha256"]
-        return sha256
+        integers = [
+            [container.digest(array) for array in arrays]
+            for each in (scores.matrices, scores.offsets)
+            for arrays in each
+        ]
+        # Costs as texts, since they may go beyond 64 bits.
+        reached = [scores.sensitivity, scores.clip, *map(str, scores.costs)]
+        return self._sealed(certificate=self.certificate.to_dict(), reached=reached, integers=integers)
 
     @cached_property
     def question_digest(self) -> str:
         """SHA-256 of what is asked, of whom. The answer is the number of a candidate, whatever the digits."""
+        return self._sealed()
+
+    def _sealed(self, **more: Any) -> str:
         words = {
             "format": "cloakgp-selection",
-            "promise": [self.scores.epsilon, self.scores.lower, self.scores.upper],
+            "promise": [self.scores.epsilon, self.scores.statistic.lower, self.scores.statistic.upper],
             "loss": [self.certificate.loss, self.certificate.loss_clip],
             "people": self.partition,
-            "candidates": self._candidate_words(),
+            "candidates": [[gp.kernel.to_spec(), *_numbers(gp)] for gp in self.candidates],
+            **more,
         }
-        sha256: str = container.sealed(words, self._arrays())["sha256"]
-        return sha256
-
-    def _candidate_words(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "kernel": gp.kernel.to_spec(),
-                "noise": gp.noise if isinstance(gp.noise, float) else container.digest(gp.noise),
-                "mean": gp.mean,
-            }
-            for gp in self.candidates
-        ]
-
-    def _arrays(self) -> dict[str, container.Array]:
         arrays: dict[str, container.Array] = {"X": self.X}
-        for number, (train, test) in enumerate(self.folds):
+        for number, (train, test) in enumerate(self.scores.folds):
             arrays |= {f"train{number}": train, f"test{number}": test}
-        return arrays
+        return str(container.seal(words, arrays)["sha256"])
 
-    def select(
-        self,
-        y: Any,
-        *,
-        missing: str = "error",
-        ledger: Any = None,
-        dataset: str | None = None,
-        why: str = "",
-        request: str | None = None,
-    ) -> Selection:
+    def select(self, y: Any, *, missing: str = "error", **paid: Any) -> Selection:
         """Choose a candidate from the private outcomes: the one private step.
 
         Each call draws fresh noise and is a new spend of epsilon. Choosing twice and taking the
@@ -268,10 +223,10 @@ class SelectionPlan(PlanBase[Selection]):
         missing : {"error", "midpoint"}
             NaN and infinities are refused before anything is spent, or replaced row by row by the
             middle of the bounds, which protects missingness too.
-        ledger, dataset, why, request
-            As for :meth:`cloakgp.Plan.release`.
+        **paid
+            `ledger`, `dataset`, `why` and `request`, as for :meth:`cloakgp.Plan.release`.
         """
-        return self.release(y, missing=missing, ledger=ledger, dataset=dataset, why=why, request=request)
+        return self.release(y, missing=missing, **paid)
 
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import choose
@@ -386,19 +341,26 @@ def plan_selection(
     )
     checks.choice(loss, "loss", LOSSES)
     bounds = models[0].one_pair("a selection")
-    clip = _clip(loss_clip, bounds[1] - bounds[0])
+    width = bounds[1] - bounds[0]
+    remedy = (
+        f"Residuals are clipped there, in y's unit. The default is {width / 4:g}, a quarter of the bounds' "
+        "width; a larger clip raises the sensitivity."
+    )
+    clip = width / 4 if loss_clip is None else loss_clip
+    clip = checks.number(clip, "loss_clip", above=1e-4 * width, below=10 * width, remedy=remedy)
     who = given.shared(len(X))
     within, counted = as_within(within), models
     if who is not None:  # as a plan with these people counts their rows
         counted = tuple(replace(gp, noise=for_people(gp.noise, who, within)) for gp in models)
     pairs = as_folds(folds, X, who)
     _check_size(pairs, len(models), len(X))
-    release = None if plan_for is None else _release(plan_for, X, who, within, given.columns)
+    to_come = None if plan_for is None else _to_come(plan_for, X, who, within, given.columns)
 
-    with Progress("planning the selection", len(models) * (1 if release is None else 2)) as progress:
-        costs = [0.0] * len(models)
-        if release is not None:
-            costs = [_noise_cost(gp, X, release, loss, progress.advance) for gp in models]
+    costs = [0.0] * len(models)
+    with Progress("planning the selection", len(models) * (1 if to_come is None else 2)) as progress:
+        for number, gp in enumerate(models if to_come else ()):
+            costs[number] = _noise_cost(gp.plan(X, **(to_come or {})), loss)
+            progress.advance()
         scores = make_scores(
             weights(counted, X, pairs, progress.advance),
             pairs,
@@ -412,95 +374,96 @@ def plan_selection(
             people=who,
         )
     scores.check()
-    certificate = _certify(scores, clip, release)
+    unit = OUTCOME if who is None else PERSON
+    certificate = SelectionCertificate(
+        epsilon=epsilon,
+        unit=unit.name,
+        neighbours=unit.neighbours,
+        spend="each selection made from a plan spends this once more",
+        insecure=False,
+        loss=loss,
+        loss_clip=clip,
+        n_candidates=len(models),
+        n_rows=len(X),
+        n_folds=len(pairs),
+        n_tested=scores.n_tested,
+        sensitivity=scores.sensitivity * scores.step,
+        plan_for=None if to_come is None else _said(**to_come),
+        y_bits=scores.statistic.y_bits,
+        matrix_bits=scores.matrix_bits,
+        score_shift=scores.shift,
+        sensitivity_steps=scores.sensitivity,
+        noise_scale=scores.scale,
+        ids=ALIKE if who is None else who.ids,
+    )
     return SelectionPlan(models, X, scores, certificate, given.columns, given.rows)
 
 
-def _models(candidates: Any) -> tuple[GP, ...]:
-    if isinstance(candidates, GP) or not isinstance(candidates, Iterable):
-        raise TypeError("candidates must be a list of GP, for example from cloakgp.grid.")
-    models = tuple(candidates)
+_NONE_OF = (
+    (
+        "inducing",
+        "must have no inducing inputs: selection compares exact GPs",
+        "Select on a part of the rows if they are many; plan the release with it afterwards.",
+    ),
+    (
+        "downweight",
+        "must have no downweight, since folds would weigh rows differently",
+        "Choose without it, and plan the release with it afterwards.",
+    ),
+)
+
+
+def _models(given: Any) -> tuple[GP, ...]:
+    if isinstance(given, GP) or not isinstance(given, Iterable):
+        raise ArgumentTypeError("candidates", "must be a list of GP, for example from cloakgp.candidates")
+    models = tuple(given)
     for number, gp in enumerate(models):
+        name = f"candidates[{number}]"
         if not isinstance(gp, GP):
-            raise ArgumentTypeError(f"candidates[{number}]", "must be a GP", type(gp).__name__)
-        if gp.outcome != REAL:
+            raise ArgumentTypeError(name, "must be a GP", type(gp).__name__)
+        if gp.outcome != REAL.name:
             remedy = "AutoGP learns the model of such outcomes in the release itself."
-            raise ArgumentError(f"candidates[{number}]", "must be of real outcomes", gp.outcome, remedy)
-        if gp.inducing is not None:
-            raise ValueError(
-                f"candidates[{number}] has inducing inputs, and selection compares exact GPs. Leave inducing "
-                "out here, on a part of the rows if they are many; plan the release with it afterwards."
-            )
-        if gp.downweight is not None:
-            raise ArgumentError(
-                f"candidates[{number}]",
-                "must have no downweight, since folds would weigh rows differently",
-                repr(gp.downweight),
-                "Choose without it, and plan the release with it afterwards.",
-            )
-    if len(models) < 2:
-        raise ValueError(
-            f"candidates must hold at least two models; got {len(models)}. With nothing to choose, plan the "
-            "release at once, and spend nothing here."
-        )
-    for number, gp in enumerate(models):
+            raise ArgumentError(name, f"must be of real outcomes, not {gp.outcome}", remedy=remedy)
+        for option, expected, remedy in _NONE_OF:
+            if getattr(gp, option) is not None:
+                raise ArgumentError(name, expected, remedy=remedy)
         if gp.one_pair("a selection") != models[0].bounds:
-            raise ValueError(
-                f"candidates must share their bounds, which say what y can be; candidates[{number}] has "
-                f"{gp.bounds} and candidates[0] has {models[0].bounds}."
-            )
-        for other in range(number):
-            if _same(gp, models[other]):
-                raise ValueError(
-                    Message(
-                        "candidates must differ; ",
-                        Argument(f"candidates[{other}]"),
-                        " and ",
-                        Argument(f"candidates[{number}]"),
-                        " are the same model. It would be chosen twice as readily.",
-                    )
-                )
+            expected = "must have the bounds of the first, which say what y can be"
+            raise ArgumentError(name, expected, f"{gp.bounds}, not {models[0].bounds}")
+        before = enumerate(models[:number])
+        same = [other for other, one in before if _numbers(one) == _numbers(gp) and one.kernel == gp.kernel]
+        if same:
+            expected = f"must differ from those before; it is the same model as number {same[0] + 1}"
+            raise ArgumentError(name, expected, remedy="It would be chosen twice as readily.")
+    if len(models) < 2:
+        remedy = "With nothing to choose, plan the release at once, and spend nothing here."
+        raise ArgumentError("candidates", "must hold at least two models", str(len(models)), remedy)
     return models
 
 
-def _same(one: GP, other: GP) -> bool:
-    return (
-        one.mean == other.mean and np.array_equal(one.noise, other.noise) and bool(one.kernel == other.kernel)
-    )
+def _numbers(gp: GP) -> tuple[Any, ...]:
+    """The noise, by its digest if rows have their own, and the mean."""
+    return gp.noise if isinstance(gp.noise, float) else container.digest(gp.noise), gp.mean
 
 
-def _clip(loss_clip: Any, width: float) -> float:
-    if loss_clip is None:
-        return DEFAULT_CLIP * width
-    low, high = (share * width for share in _CLIP_RANGE)
-    remedy = (
-        f"Residuals are clipped there, in y's unit. The default is {DEFAULT_CLIP * width:g}, a quarter of "
-        "the bounds' width; a larger clip raises the sensitivity."
-    )
-    return checks.number(loss_clip, "loss_clip", above=low, below=high, remedy=remedy)
-
-
-def _check_size(folds: Sequence[Fold], n_candidates: int, n_rows: int) -> None:
-    """Refuse what would not fit before any work is done."""
+def _check_size(folds: Sequence[Fold], n_candidates: int, n_rows: int, limit: int = 4 * 2**30) -> None:
+    """Refuse what would not fit before any work is done: a plan's integers take `limit` bytes at most."""
     if working_bytes(n_rows) > WORKING:
-        raise ValueError(
-            Message(
-                f"{n_rows} rows are too many for a selection: the exact GPs that it compares would need "
-                f"{working_bytes(n_rows) / 2**30:.1f} GiB of memory, above the limit of "
-                f"{WORKING / 2**30:g}. Select on a part of the rows, chosen by public inputs alone; or ",
-                Phrase.LEARN_MODEL,
-                ". Nothing was spent.",
-            )
-        )
+        gib = f"{working_bytes(n_rows) / 2**30:.1f} GiB of memory, above the limit of {WORKING / 2**30:g}"
+        advice = "Select on a part of the rows, chosen by public inputs alone; or "
+        spent = ". Nothing was spent."
+        message = Message(f"They would need {gib}. {advice}", Phrase.LEARN_MODEL, spent)
+        expected = "must have few enough rows for the exact GPs that are compared"
+        raise ArgumentError("X", expected, f"{n_rows} rows", message)
     largest = max(len(test) for _, test in folds)
     if largest >= FOLD_LIMIT:
-        raise ValueError(f"folds must test fewer than {FOLD_LIMIT} rows each; got {largest}. Use more folds.")
+        expected = f"must test fewer than {FOLD_LIMIT} rows each"
+        raise ArgumentError("folds", expected, str(largest), "Use more folds.")
     needed = 4 * n_candidates * sum(len(train) * len(test) for train, test in folds)
-    if needed > _MEMORY:
-        raise ValueError(
-            f"folds and candidates would need {needed / 2**30:.1f} GiB of memory, above the limit of "
-            f"{_MEMORY / 2**30:g}. Use fewer folds, fewer candidates, or folds on a part of the rows."
-        )
+    if needed > limit:
+        expected = f"must need at most {limit / 2**30:g} GiB of memory, with these candidates"
+        remedy = "Use fewer folds, fewer candidates, or folds on a part of the rows."
+        raise ArgumentError("folds", expected, f"{needed / 2**30:.1f} GiB", remedy)
 
 
 def working_bytes(n_rows: int) -> int:
@@ -508,89 +471,43 @@ def working_bytes(n_rows: int) -> int:
     return 3 * 8 * n_rows**2
 
 
-@dataclass(frozen=True, eq=False)
-class _Release:
-    """The release that a selection is for."""
-
-    X_star: FloatArray
-    epsilon: float
-    delta: float
-    design: str
-    people: Labels | None
-    within: float
-
-    def __str__(self) -> str:
-        points = len(self.X_star)
-        return f"a ({self.epsilon:g}, {self.delta:g})-DP release, {self.design} design, {points} test points"
-
-
-def _release(
-    plan_for: Any, X: FloatArray, people: People | None, within: float, columns: Columns | None
-) -> _Release:
+def _to_come(
+    plan_for: Any, X: FloatArray, who: People | None, within: float, columns: Columns | None
+) -> dict[str, Any]:
+    """What the release that is to follow is planned with."""
     try:
         X_star, epsilon, delta, design = plan_for
     except (TypeError, ValueError):
-        raise ValueError(
-            "plan_for must be (X_star, epsilon, delta, design), the release that is to follow."
-        ) from None
+        expected = "must be (X_star, epsilon, delta, design), the release that is to follow"
+        raise ArgumentError("plan_for", expected) from None
     try:
-        epsilon, delta = calibrate.promise(epsilon, delta, len(X) if people is None else people.n_people)
+        epsilon, delta = calibrate.promise(epsilon, delta, len(X) if who is None else who.n_people)
         X_star = as_points(X_star, "X_star", X.shape[1], columns)
         checks.choice(design, "design", designs.DESIGNS)
     except ArgumentError as error:
         raise error.inside("plan_for") from None
-    return _Release(X_star, epsilon, delta, design, None if people is None else people.labels, within)
+    promised = {"X_star": X_star, "epsilon": epsilon, "delta": delta, "design": design}
+    return promised | {"people": None if who is None else who.labels, "within": within}
 
 
-def _noise_cost(gp: GP, X: FloatArray, release: _Release, loss: str, advance: Callable[[], None]) -> float:
+def _said(X_star: FloatArray, epsilon: float, delta: float, design: str, **_: Any) -> str:
+    return f"a ({epsilon:g}, {delta:g})-DP release, {design} design, {len(X_star)} test points"
+
+
+def _noise_cost(plan: Any, loss: str) -> float:
     """What privacy noise adds to the expected loss of one prediction.
 
     Squared loss: the noise's variance. Absolute loss: the mean size of Gaussian noise of that
     variance. A `posterior` release trades noise for shrinking; its objective counts both. It is not capped
     at the loss's clip: that is there to bound what y can do, and this does not depend on y.
     """
-    plan = gp.plan(
-        X,
-        X_star=release.X_star,
-        epsilon=release.epsilon,
-        delta=release.delta,
-        design=release.design,
-        people=release.people,
-        within=release.within,
-    )
     variances = plan.noise_std**2 if plan.certificate.unbiased else np.array([plan.certificate.objective])
-    advance()
     if loss == "squared":
         return float(variances.mean())
     return math.sqrt(2 / math.pi) * float(np.sqrt(variances).mean())
 
 
-def _certify(scores: Scores, clip: float, release: _Release | None) -> SelectionCertificate:
-    unit = OUTCOME if scores.people is None else PERSON
-    return SelectionCertificate(
-        epsilon=scores.epsilon,
-        unit=unit.name,
-        neighbours=unit.neighbours,
-        spend=SPEND,
-        insecure=False,
-        loss=scores.loss,
-        loss_clip=clip,
-        n_candidates=len(scores.matrices),
-        n_rows=scores.n_rows,
-        n_folds=len(scores.folds),
-        n_tested=scores.n_tested,
-        sensitivity=scores.sensitivity * scores.step,
-        plan_for=None if release is None else str(release),
-        y_bits=scores.y_bits,
-        matrix_bits=scores.matrix_bits,
-        score_shift=scores.shift,
-        sensitivity_steps=scores.sensitivity,
-        noise_scale=scores.scale,
-        ids=ALIKE if scores.people is None else scores.people.ids,
-    )
-
-
-def grid(*, kernel: Any, noise: Any, bounds: Any, mean: Any = None, **parameters: Any) -> list[GP]:
+def candidates(*, kernel: Any, noise: Any, bounds: Any, mean: Any = None, **parameters: Any) -> list[GP]:
     """Models that cross lists of parameters, for :func:`plan_selection`.
 
     Parameters
@@ -614,54 +531,44 @@ def grid(*, kernel: Any, noise: Any, bounds: Any, mean: Any = None, **parameters
     Examples
     --------
     >>> from cloakgp.kernels import EQ
-    >>> for gp in grid(kernel=EQ, lengthscale=[5.0, 20.0], noise=[1.0, 4.0], bounds=(0.0, 10.0)):
+    >>> for gp in candidates(kernel=EQ, lengthscale=[5.0, 20.0], noise=[1.0, 4.0], bounds=(0.0, 10.0)):
     ...     print(gp.kernel, gp.noise)
     EQ(lengthscale=5.0, variance=1.0) 1.0
     EQ(lengthscale=5.0, variance=1.0) 4.0
     EQ(lengthscale=20.0, variance=1.0) 1.0
     EQ(lengthscale=20.0, variance=1.0) 4.0
     """
-    listed = [_values(value, name) for name, value in parameters.items()]
-    noises = _values(noise, "noise")
-    result = []
-    for values in itertools.product(*listed):
-        made = _kernel(kernel, dict(zip(parameters, values, strict=True)))
-        result += [GP(made, one, bounds, mean) for one in noises]
-    return result
+    *listed, noises = (_values(value, name) for name, value in {**parameters, "noise": noise}.items())
+    crossed = [dict(zip(parameters, each, strict=True)) for each in itertools.product(*listed)]
+    kernels = [_kernel(kernel, values) for values in crossed]
+    return [GP(one, variance, bounds, mean) for one in kernels for variance in noises]
 
 
 def _values(value: Any, name: str) -> list[Any]:
     values = list(value) if isinstance(value, list) or getattr(value, "ndim", 0) > 0 else [value]
     if not values:
-        raise ValueError(f"{name} must be a value or a list of values; got an empty list.")
+        raise ArgumentError(name, "must be a value or a list of values", "an empty list")
     return values
 
 
 def _kernel(kernel: Any, values: Mapping[str, Any]) -> Kernel:
     if isinstance(kernel, Kernel):
-        return _replaced(kernel, values)
-    wanted = f"kernel must be a kernel class such as EQ, or a kernel, with the parameters {', '.join(values)}"
+        changed = kernel
+        for name, value in values.items():
+            keys = [key for key in kernel.get_params() if key.rpartition("__")[2] == name]
+            if len(keys) != 1:
+                expected = f"must be a parameter of exactly one part of the kernel {kernel!r}"
+                remedy = "Make the list of models yourself, with one GP for each."
+                raise ArgumentError(name, expected, f"{len(keys)} that have it", remedy)
+            changed = changed.with_params(**{keys[0]: value})
+        return changed
+    wanted = f"must be a kernel class such as EQ, or a kernel, with the parameters {', '.join(values)}"
     try:
-        parameters = inspect.signature(kernel).parameters
-    except (TypeError, ValueError):
-        raise TypeError(f"{wanted}; got {kernel!r}.") from None
-    missing = [name for name, p in parameters.items() if p.default is p.empty and name not in values]
-    if missing or not set(values) <= set(parameters):
-        raise TypeError(f"{wanted}; {kernel!r} takes {', '.join(parameters)}.")
-    made = kernel(**values)
-    if not isinstance(made, Kernel):
-        raise TypeError(f"{wanted}; {kernel!r} made {type(made).__name__}.")
-    return made
-
-
-def _replaced(kernel: Kernel, values: Mapping[str, Any]) -> Kernel:
-    parts = list(kernel.kernels) if isinstance(kernel, Combination) else [kernel]
-    for name, value in values.items():
-        having = [i for i, part in enumerate(parts) if name in {f.name for f in fields(part)}]
-        if len(having) != 1:
-            raise ValueError(
-                f"{name} must be a parameter of exactly one part of the kernel {kernel!r}; {len(having)} "
-                "have it. Make the list of models yourself, with one GP for each."
-            )
-        parts[having[0]] = replace(parts[having[0]], **{name: value})
-    return type(kernel)(parts) if isinstance(kernel, Combination) else parts[0]
+        made = kernel(**values)
+    except ArgumentTypeError:  # of a value
+        raise
+    except TypeError as error:
+        raise ArgumentTypeError("kernel", wanted, f"{kernel!r}: {error}") from error
+    if isinstance(made, Kernel):
+        return made
+    raise ArgumentTypeError("kernel", wanted, f"{kernel!r}, which made {type(made).__name__}")

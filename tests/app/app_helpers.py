@@ -13,7 +13,8 @@ import numpy as np
 from asgi_client import Client
 from fastapi import FastAPI
 
-from cloakgp.app import Limits, State, create_app, open_state
+from cloakgp.app import Limits, State, create_app
+from cloakgp.release.plan import Plan
 
 SETTINGS: dict[str, Any] = {
     "data": "heights.csv",
@@ -28,6 +29,9 @@ SETTINGS: dict[str, Any] = {
     "delta": 0.01,
     "design": "mse",
     "kind": "predictions",
+}
+LEARNED = {name: SETTINGS[name] for name in ("data", "inputs", "output", "bounds", "epsilon", "delta")} | {
+    "at": "grid:8"
 }
 LOOSE = Limits(
     requests_per_second=1e6,
@@ -73,14 +77,14 @@ class World:
 
 
 def opened(path: Path, limits: Limits = LOOSE) -> tuple[State, FastAPI]:
-    state = open_state(path, limits=limits)
+    state = State(path, limits=limits)
     return state, create_app(state)
 
 
 def make_world(path: Path, limits: Limits = LOOSE) -> World:
     """A table heights.csv, a budget "kung" of (1, 0.01), and people."""
     world = World(*opened(path, limits))
-    people = world.state.people
+    people = world.state.accounts
     for name, role, days in (
         ("custodian", "custodian", 10),
         ("analyst", "analyst", 10),
@@ -98,10 +102,15 @@ def make_world(path: Path, limits: Limits = LOOSE) -> World:
     return world
 
 
-def make_plan(client: Client, **changes: Any) -> str:
-    made = client.post("/api/plans", json={"settings": {**SETTINGS, **changes}, "name": "growth"})
+def keep(client: Client, settings: dict[str, Any], **changes: Any) -> str:
+    """A plan's id."""
+    made = client.post("/api/plans", json={"settings": {**settings, **changes}, "name": "growth"})
     assert made.status_code in (200, 201), made.text
     return str(made.json()["id"])
+
+
+def make_plan(client: Client, **changes: Any) -> str:
+    return keep(client, SETTINGS, **changes)
 
 
 def redone(world: World, release_id: str, folder: Path) -> bytes:
@@ -115,10 +124,50 @@ def redone(world: World, release_id: str, folder: Path) -> bytes:
 
 
 def spends(world: World) -> int:
-    """How often something was paid for."""
-    return sum(entry["kind"] == "spent" for entry in world.client().get("/api/ledger").json()["entries"])
+    """How often something was paid for; the ledger must be whole."""
+    book = world.client().get("/api/ledger").json()
+    assert book["verified"], book["problem"]
+    return sum(entry["kind"] == "spent" for entry in book["entries"])
 
 
-def release(client: Client, plan: str, **changes: Any) -> Any:
-    asked = {"dataset": "kung", "confirm": "kung", "why": "a test", **changes}
+def release(client: Client, plan: str, dataset: str = "kung", **changes: Any) -> Any:
+    asked = {"dataset": dataset, "confirm": dataset, "why": "a test", **changes}
     return client.post(f"/api/plans/{plan}/release", json=asked)
+
+
+def released_of(
+    client: Client, settings: dict[str, Any], dataset: str = "kung", **asked: Any
+) -> dict[str, Any]:
+    """A release of these settings, with its numbers."""
+    answer = release(client, keep(client, settings), dataset, **asked)
+    assert answer.status_code == 200, answer.text
+    made: dict[str, Any] = client.get(f"/api/releases/{answer.json()['release']['id']}").json()
+    return made
+
+
+class Stop:
+    """Lets a release answer some stages, and then fail as if its column was unusable. Counts stages."""
+
+    def __init__(self, after: int | None = None, words: str = "y is no more") -> None:
+        self.calls, self._after, self._words = 0, after, words
+
+    def __enter__(self) -> Stop:
+        self._measure = Plan._measure
+
+        def stage(*arguments: Any) -> Any:
+            if self.calls == self._after:
+                raise ValueError(self._words)
+            self.calls += 1
+            return self._measure(*arguments)
+
+        Plan._measure = stage  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        Plan._measure = self._measure  # type: ignore[method-assign]
+
+
+def check_refused(answer: Any, status: int, code: str, *said: str) -> None:
+    assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+    for words in said:
+        assert words in answer.json()["error"]

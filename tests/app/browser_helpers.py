@@ -22,7 +22,7 @@ pytest.importorskip("playwright", reason="playwright is not installed, the pages
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from cloakgp.app import State, create_app, open_state
+from cloakgp.app import State, create_app
 
 expect.set_options(timeout=20_000)  # as long as pages wait: others may keep the processor busy
 AGES = np.random.default_rng(5).uniform(0.0, 75.0, 60).round(1).tolist()
@@ -71,7 +71,7 @@ class Site:
         return f"{self.url}/enter/{self.state.sessions.new_link()}"
 
     def token(self, name: str, role: str) -> str:
-        return self.state.people.add(name, role, 10)[1]
+        return self.state.accounts.add(name, role, 10)[1]
 
     def ask(self, method: str, path: str, body: Any, token: str) -> Any:
         """One request of a program."""
@@ -112,7 +112,7 @@ class Overheard:
 @contextmanager
 def serving(folder: Path, **options: Any) -> Iterator[Site]:
     """The real server in a thread, on a free port."""
-    state = open_state(folder, **options)
+    state = State(folder, **options)
     listening = socket.create_server(("127.0.0.1", 0))
     app = Overheard(create_app(state))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))

@@ -46,10 +46,8 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, str, str]
 
 
 @pytest.fixture(scope="session")
-def forking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forking]:
-    program = Forking(tmp_path_factory.mktemp("servers"))
-    yield program
-    program.close()
+def forking(tmp_path_factory: pytest.TempPathFactory) -> Forking:
+    return Forking(tmp_path_factory.mktemp("servers"))
 
 
 # One for each module: while it is open, the thread that runs the tests has an event loop.

@@ -10,7 +10,7 @@ from app_helpers import LOOSE, SETTINGS, World, make_plan, make_world, release
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from cloakgp.app import create_app, open_state
+from cloakgp.app import State, create_app
 
 schemathesis = pytest.importorskip("schemathesis")
 
@@ -24,7 +24,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, str], 
     world = make_world(path)
     plan = make_plan(world.client(), epsilon=0.2)
     made = release(world.client(), plan).json()["release"]["id"]
-    app = create_app(open_state(path, limits=LOOSE, any_host=True))
+    app = create_app(State(path, limits=LOOSE, any_host=True))
     headers = {"Authorization": f"Bearer {world.tokens['custodian']}"}
     there = {"plan_id": plan, "release_id": made, "name": "heights.csv"}
     return schemathesis.openapi.from_asgi("/api/openapi.json", app), headers, there

@@ -1,19 +1,20 @@
-"""Work that takes a while: how far it is, stopping it, and a rough figure before it."""
+"""Work that takes a while: how far it is, stopping it, a rough figure before it, and what is kept of it."""
 
 from __future__ import annotations
 
+import threading
+from contextvars import copy_context
 from typing import Any
 
 import numpy as np
 import pytest
-from app_helpers import World, make_world, release, spends, table
+from app_helpers import World, check_refused, make_world, release, spends, table
 
-from cloakgp.app import current_request
 from cloakgp.app.errors import Problem
-from cloakgp.app.watching import listening
-from cloakgp.plans.staged import StagedPlan
+from cloakgp.app.work import Cache, begin, listening
+from cloakgp.core.progress import Progress
 from cloakgp.posterior import forecast
-from cloakgp.progress import Progress
+from cloakgp.release.plan import Plan
 
 WORK = "0123456789abcdef"
 SETTINGS: dict[str, Any] = {
@@ -46,25 +47,29 @@ def test_a_preview_says_how_far_it_is_and_can_be_stopped(busy, monkeypatch):
     monkeypatch.setattr(forecast, "_for_model", watched)
     asked = {"json": SETTINGS, "headers": {"X-Work": WORK}}
     answer = client.post("/api/preview", **asked)
-    assert (answer.status_code, answer.json()["code"]) == (409, "stopped")
+    check_refused(answer, 409, "stopped")
     assert seen == [{"under_way": True, "doing": "forecast", "done": done, "total": 24} for done in range(3)]
     assert not client.get(f"/api/work/{WORK}").json()["under_way"]  # it is over
     assert client.post("/api/preview", **asked).status_code == 200  # nothing was left behind
 
 
 def test_work_that_nobody_waits_for_ends_but_a_release_does_not():
-    request = current_request.begin("somebody")
-    request.gone.set()
-    with listening(may_leave=False):
-        Progress("stages", 2).advance()
-    assert request.doing == ("stages", 1, 2)
-    with pytest.raises(Problem) as stopped, listening():
-        Progress("forecast", 2)
-    assert stopped.value.code == "stopped"
+
+    def work() -> None:
+        request = begin("somebody")
+        request.gone.set()
+        with listening(may_leave=False):
+            Progress("stages", 2).advance()
+        assert request.doing == ("stages", 1, 2)
+        with pytest.raises(Problem) as stopped, listening():
+            Progress("forecast", 2)
+        assert stopped.value.code == "stopped"
+
+    copy_context().run(work)
 
 
 def test_a_release_that_is_stopped_is_paid_once_and_goes_on(busy, monkeypatch):
-    client, measure = busy.client(), StagedPlan._measure_stage
+    client, measure = busy.client(), Plan._measure
     plan = client.post("/api/plans", json={"settings": SETTINGS, "name": "stopped"}).json()["id"]
     stages: list[int] = []
 
@@ -74,14 +79,13 @@ def test_a_release_that_is_stopped_is_paid_once_and_goes_on(busy, monkeypatch):
             client.delete(f"/api/work/{WORK}")
         return measure(self, *arguments)
 
-    monkeypatch.setattr(StagedPlan, "_measure_stage", watched)
+    monkeypatch.setattr(Plan, "_measure", watched)
     asked = {"dataset": "kung", "confirm": "kung"}
     ask = {"json": asked, "headers": {"X-Work": WORK}}
     answer = client.post(f"/api/plans/{plan}/release", **ask)
-    assert (answer.status_code, answer.json()["code"]) == (409, "stopped")
-    assert "goes on where it stopped" in answer.json()["error"]
+    check_refused(answer, 409, "stopped", "goes on where it stopped")
     assert stages == [0, 1]
-    monkeypatch.setattr(StagedPlan, "_measure_stage", measure)
+    monkeypatch.setattr(Plan, "_measure", measure)
     assert release(client, plan).status_code == 200
     assert spends(busy) == 1
 
@@ -122,3 +126,43 @@ def test_a_rough_figure_comes_first_where_the_whole_takes_long(busy):
         for what in ("summary", "error_summary"):
             assert 0.7 < rough[what]["median"] / whole[what]["median"] < 1.4, (changes, what)
         assert client.post("/api/preview?rough=true", json=asked).json()["rough"] is False  # it is there
+
+
+def test_many_who_ask_at_once_wait_for_one_result():
+    cache: Cache[int] = Cache(4)
+    made, go_on, found = [], threading.Event(), []
+
+    def make() -> int:
+        made.append(1)
+        assert go_on.wait(60)
+        return 7
+
+    threads = [threading.Thread(target=lambda: found.append(cache.get("x", make))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    go_on.set()
+    for thread in threads:
+        thread.join(60)
+    assert (found, made) == ([7] * 8, [1])
+
+
+def test_the_longest_unused_goes_first():
+    cache: Cache[str] = Cache(2)
+    for key in ("a", "b", "a", "c"):
+        cache.get(key, lambda key=key: f"first {key}")
+    assert [cache.get(key, lambda: "again") for key in ("a", "c", "b")] == ["first a", "first c", "again"]
+
+
+def test_results_may_have_weights_and_the_newest_stays_however_heavy():
+    cache: Cache[int] = Cache(10, weight=float)
+    for size in (4, 5, 100):
+        cache.get(size, lambda size=size: size)
+    assert cache.get(100, lambda: -1) == 100
+    assert cache.get(4, lambda: -1) == -1
+
+
+def test_a_failure_is_not_kept():
+    cache: Cache[int] = Cache(2)
+    with pytest.raises(ZeroDivisionError):
+        cache.get("x", lambda: 1 // 0)
+    assert cache.get("x", lambda: 3) == 3

@@ -471,22 +471,19 @@ def test_a_large_table_is_planned_with_inducing_inputs(window: Watched, site: Si
     window.check()
 
 
-@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_a_small_table_starts_without_inducing_inputs(window: Watched, tmp_path: Path) -> None:
-    to_model(window.page, write_table(tmp_path / "small.csv"), "kernel")
-    expect(window.page.get_by_label("Inducing inputs", exact=True)).to_have_value("")
-    expect(wait_for_noise(window.page)).to_contain_text("exact, worked out")
-    window.check()
-
-
 def test_experts_describe_the_model_and_change_their_mind(window: Watched, tmp_path: Path) -> None:
     page = window.page
     to_model(page, write_table(tmp_path / "expert.csv"), "kernel")
     panel = wait_for_noise(page)
     expect(panel).to_contain_text("exact, worked out")
+    expect(page.get_by_label("Inducing inputs", exact=True)).to_have_value("")
     before = panel.locator(".tiles").inner_text()
     page.get_by_label("Lengthscale", exact=True).fill("40")  # the noise follows
     expect(panel.locator(".tiles")).not_to_have_text(before)
+    page.get_by_text("How the noise is shaped").click()
+    page.get_by_label("the whole function").check()
+    expect(page.get_by_label("Design", exact=True)).to_be_disabled()
+    wait_for_noise(page)
     page.get_by_label("Learn it, privately").check()
     expect(panel).to_contain_text("a forecast from the bounds")
     expect(page.get_by_label("Lengthscale", exact=True)).to_have_count(0)

@@ -33,7 +33,7 @@ from browser_helpers import (
 from playwright.sync_api import Browser, Page, expect
 
 from cloakgp.app import Limits
-from cloakgp.app.people import utc_now
+from cloakgp.app.accounts import utc_now
 
 LIMITS = Limits(upload_bytes=50_000)
 NAME = "a<b>&%{x}"
@@ -229,38 +229,6 @@ def test_what_is_too_large_or_unreadable_is_said_in_words(window: Watched, tmp_p
     window.check("422")
 
 
-@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_a_function_is_released_and_an_analyst_asks_it(
-    window: Watched, browser: Browser, site: Site, tmp_path: Path
-) -> None:
-    page = window.page
-    to_model(page, write_table(tmp_path / "function.csv"), "kernel")
-    page.get_by_text("How the noise is shaped").click()
-    page.get_by_label("the whole function").check()
-    expect(page.get_by_label("Design", exact=True)).to_be_disabled()
-    keep_plan(page)
-    pay(page, "curves")
-    expect(page.locator(".facts").last).to_contain_text("the whole function")
-    page.locator(".plot .main-svg").first.wait_for()
-    page.get_by_text("verified", exact=True).wait_for()
-    window.check()
-    window.check_secrets()
-
-    analyst = Watched(browser, site)
-    analyst.sign_in(site.token("Alan", "analyst"))
-    asked = analyst.page
-    entry = asked.get_by_role("listitem").filter(has_text="whole function")
-    entry.get_by_role("link", name="height by age").click()
-    asked.locator("textarea").fill("12.5\n33\n80")
-    asked.get_by_role("button", name="Ask", exact=True).click()
-    answers = asked.get_by_role("group", name="Answers").locator("tbody tr")
-    expect(answers).to_have_count(3)
-    expect(answers.nth(1)).to_contain_text(re.compile(r"33.+ to "))
-    analyst.check("401")
-    analyst.check_secrets()
-    analyst.close()
-
-
 def texts(page: Page) -> list[str]:
     """All words in the picture, as they are seen."""
     page.locator(".plot .main-svg").first.wait_for()
@@ -345,25 +313,13 @@ def test_a_draft_is_not_left_to_an_analyst(
 
 def expire_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     late = utc_now() + timedelta(hours=13)
-    monkeypatch.setattr("cloakgp.app.sessions.utc_now", lambda: late)
+    monkeypatch.setattr("cloakgp.app.accounts.utc_now", lambda: late)
 
 
 def sign_in_again(page: Page, token: str) -> None:
     page.get_by_role("heading", name="Sign in").wait_for()
     page.get_by_label("Your token").fill(token)
     page.get_by_role("button", name="Sign in").click()
-
-
-@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_the_button_with_generated_heights_has_room(window: Watched, tmp_path: Path) -> None:
-    page = window.page
-    upload(page, write_table(tmp_path / "room.csv"))
-    page.wait_for_function(
-        """() => {
-          const [above, below] = [".or-example button", ".drop"].map((e) => document.querySelector(e));
-          return above && below.getBoundingClientRect().top - above.getBoundingClientRect().bottom >= 12;
-        }"""
-    )
 
 
 @pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shlex
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import typer.testing
@@ -39,6 +41,18 @@ def good(line: str, answer: str | None = None) -> SimpleNamespace:
     return result
 
 
+def commands(command: Any = None, name: str = "") -> dict[str, Any]:
+    """Every command by the words that call it, such as "ledger show"."""
+    command = typer.main.get_command(app) if command is None else command
+    if not hasattr(command, "commands"):
+        return {name: command}
+    parts = [
+        commands(command.get_command(None, word), f"{name} {word}".strip())
+        for word in command.list_commands(None)
+    ]
+    return {words: found for part in parts for words, found in part.items()}
+
+
 def write_people(path: str = "data.csv", n: int = 40, heights: list[str] | None = None) -> None:
     """A table with a name, an age and a height; the heights as given, if they are."""
     rng = np.random.default_rng(5)
@@ -46,6 +60,29 @@ def write_people(path: str = "data.csv", n: int = 40, heights: list[str] | None 
     heights = [f"{h:.1f}" for h in 150 - 80 * np.exp(-ages / 8)] if heights is None else heights
     rows = [f"person {i},{age},{height}" for i, (age, height) in enumerate(zip(ages, heights, strict=True))]
     Path(path).write_text("\n".join(["name,age,height", *rows]) + "\n")
+
+
+N = 40
+_RNG = np.random.default_rng(4)
+_AGES = _RNG.uniform(20, 80, N).round(1)
+COLUMNS: dict[str, Any] = {
+    "id": [f"p{one}" for one in _RNG.integers(0, 12, N)],
+    "age": _AGES,
+    "sex": _RNG.choice(["f", "m"], N),
+    "day": [f"2024-0{1 + row % 9}-1{row % 7}" for row in range(N)],
+    "score": _RNG.uniform(0, 20, N).round(1),
+    "health": np.where(_RNG.uniform(size=N) < _AGES / 100, "ill", "well"),
+    "truth": np.where(_RNG.uniform(size=N) < _AGES / 100, "TRUE", "FALSE"),
+    "way": np.where(_RNG.uniform(size=N) < _AGES / 100, "bus", "train"),
+    "falls": _RNG.poisson(_AGES / 30),
+}
+
+
+def write_table(path: str = "table.csv", **changes: Any) -> None:
+    """A table with a column of every kind, or with others."""
+    columns = COLUMNS | changes
+    with open(path, "w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
 
 
 def joined(source: str) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cli_helpers import good, run
+from test_cli_refusals import edit
 
 import cloakgp
 from cloakgp.private import room
@@ -19,7 +18,7 @@ TABLE = "visits.csv"
 ASKED = f"plan {TABLE} --inputs age --output visits --bounds 0 20 --epsilon 1 --delta 1e-4"
 MODEL = "--kernel EQ(20,variance=20) --noise 10 --at grid:4 --people who --missing-inputs drop -o plan.json"
 WHOLE = "--protect rows --box age 0 90 --cells 6 --rows 40 --stages 2 -o plan.json"
-RELEASE = f"release plan.json {TABLE} --no-ledger --yes -o visits.cloak"
+RELEASE = f"release plan.json {TABLE} --no-ledger --yes --overwrite -o visits.cloak"
 
 
 @pytest.fixture(autouse=True)
@@ -34,92 +33,97 @@ def table(tmp_path, monkeypatch):
     Path(TABLE).write_text("\n".join(["who,age,visits,income", *rows]) + "\n")
 
 
-def forge(change):
-    """The plan file with other words, and its own digest made right."""
-    body = json.loads(Path("plan.json").read_text())
-    change(body)
-    body.pop("sha256")
-    text = json.dumps(body, indent=1, sort_keys=True).encode()
-    body["sha256"] = hashlib.sha256(text).hexdigest()
-    Path("plan.json").write_text(json.dumps(body))
-
-
-def refused(monkeypatch):
-    """No noise is drawn, and nothing comes out."""
-    drawn = []
-    monkeypatch.setattr(room, "add_noise", lambda exact, sigma: drawn.append(sigma) or exact)
-    result = run(RELEASE)
-    assert result.code != 0
-    assert drawn == []
-    assert not Path("visits.cloak").exists()
-    return result.err
-
-
-def test_dropped_rows_and_people_are_the_tables_own(monkeypatch):
+def test_dropped_rows_and_people_are_the_tables_own():
     """A list of others would have given a person with eight rows the noise of one."""
     good(f"{ASKED} {MODEL}")
     good(RELEASE)
     release = cloakgp.load("visits.cloak")
     assert release.plan.measurement.people.most_rows == ROWS
     assert release.plan.rows.dropped.tolist() == list(range(30, 40))
-    Path("visits.cloak").unlink()
-    for dropped in ([0, 1, 2, 3, 4, 5, 6], list(range(30, 40))):
-        good(f"{ASKED} {MODEL}")
-        forge(lambda body, dropped=dropped: body["data"].update(rows=40, dropped=dropped))
-        refused(monkeypatch)
 
 
-@pytest.mark.parametrize("digest", ["", "0" * 64, None])
-def test_people_need_their_digest(monkeypatch, digest):
-    """With an empty one, rows were released under the unit of one row."""
-    good(f"{ASKED} {MODEL}")
-
-    def change(body):
-        if digest is None:
-            del body["data"]["people_sha256"]
-        else:
-            body["data"]["people_sha256"] = digest
-
-    forge(change)
-    assert "people" in refused(monkeypatch)
+def digests(name, digest):
+    return lambda body: body["data"].pop(name) if digest is None else body["data"].update({name: digest})
 
 
-@pytest.mark.parametrize("digest", ["", "0" * 64, None])
-def test_inputs_need_their_digest(monkeypatch, digest):
-    good(f"{ASKED} {MODEL}")
+FORGED = {
+    **{
+        f"{name} {digest!r:.4}": (MODEL, digests(f"{name}_sha256", digest), name if digest else "")
+        for name in ("people", "inputs")  # with an empty one, rows were released under the unit of one row
+        for digest in ("", "0" * 64, None)
+    },
+    **{
+        f"{len(dropped)} dropped rows": (MODEL, lambda b, d=dropped: b["data"].update(rows=40, dropped=d), "")
+        for dropped in ([0, 1, 2, 3, 4, 5, 6], list(range(30, 40)))
+    },
+    "the noise of one row": (
+        MODEL,
+        lambda body: (body["settings"].pop("people"), body["settings"]["columns"].update(people="")),
+        "people",
+    ),
+    "a digest of private inputs": (WHOLE, lambda body: body["data"].update(inputs_sha256="0" * 64), "inputs"),
+}
 
-    def change(body):
-        if digest is None:
-            del body["data"]["inputs_sha256"]
-        else:
-            body["data"]["inputs_sha256"] = digest
 
-    forge(change)
-    assert "inputs" in refused(monkeypatch)
+@pytest.mark.parametrize("forged", FORGED)
+def test_what_a_file_says_of_the_table_is_not_believed(monkeypatch, forged):
+    """No noise is drawn, and nothing comes out."""
+    model, change, about = FORGED[forged]
+    good(f"{ASKED} {model}")
+    edit(change, seal=True)
+    drawn = []
+    monkeypatch.setattr(room, "add_noise", lambda exact, sigma: drawn.append(sigma) or exact)
+    result = run(RELEASE)
+    assert result.code != 0
+    assert drawn == []
+    assert about in result.err
+    assert not Path("visits.cloak").exists()
 
 
-def test_the_noise_of_one_row_is_not_taken_for_that_of_people(monkeypatch):
-    good(f"{ASKED} {MODEL}")
-    forge(lambda body: (body["settings"].pop("people"), body["settings"].pop("within")))
-    assert "people" in refused(monkeypatch)
-
-
-def test_whole_rows_have_no_digest_and_read_the_columns_that_are_named(monkeypatch):
+def test_whole_rows_read_the_columns_that_are_named():
     good(f"{ASKED} {WHOLE}")
-    assert json.loads(Path("plan.json").read_text())["data"] == {}
-    forge(lambda body: body["data"].update(inputs_sha256="0" * 64))
-    refused(monkeypatch)
-    good(f"{ASKED} {WHOLE}")
-    forge(lambda body: body["settings"]["grid"][0].update(name="income"))
+    edit(lambda body: body["settings"]["grid"][0].update(name="income"), seal=True)
     said = run(RELEASE.replace("--yes ", ""), "n\n")
     assert said.code != 0
     assert "income" in said.err  # before anything is read
 
 
-def test_a_file_of_the_library_is_not_taken(monkeypatch):
-    plan = cloakgp.AutoGP((0, 20)).plan(np.arange(9.0), epsilon=1.0)
+def write_full():
+    rows = np.genfromtxt(TABLE, delimiter=",", skip_header=1, usecols=(1, 2))[:30]
+    Path("full.csv").write_text("\n".join(["age,visits", *(f"{age},{n:g}" for age, n in rows)]))
+    return {"age": rows[:, 0]}
+
+
+def test_a_file_of_the_library_is_taken_if_it_names_its_columns():
+    """And a file of the command line by the library: there is one form."""
+    table = write_full()
+    model, asked = cloakgp.AutoGP((0, 20), stages=2), {"epsilon": 1.0, "delta": 1e-3}
+    model.plan(table["age"], **asked).save("plan.json")
+    unnamed = run(RELEASE)
+    assert (unnamed.code, "load_plan" in unnamed.err) == (2, True)
+    plan = model.plan(table, columns=cloakgp.Columns.of(table, response="visits"), **asked)
     plan.save("plan.json")
-    assert "load_plan" in refused(monkeypatch)
-    good(f"{ASKED} {MODEL}")
-    with pytest.raises(cloakgp.errors.InputError, match="command line"):
-        cloakgp.load_plan("plan.json", np.arange(9.0))
+    good(RELEASE.replace(TABLE, "full.csv"))
+    assert cloakgp.load("visits.cloak").plan.digest == plan.digest
+    line = "plan full.csv --inputs age --output visits --bounds 0 20 --epsilon 1 --delta 1e-3 --stages 2"
+    assert good(f"{line} -o plan.json --json").data["plan_sha256"] == plan.digest
+    assert cloakgp.load_plan("plan.json", table).question_digest == plan.question_digest
+    good(f"{line} --at grid:5 -o plan.json")
+    assert cloakgp.load_plan("plan.json", table).question.at == "grid:5"
+
+
+def test_whatever_the_library_plans_for_a_table_can_be_shown_and_released():
+    table, asked = write_full(), {"epsilon": 1.0, "delta": 1e-3}
+    asked["columns"] = cloakgp.Columns.of(table, response="visits")
+    kernel = cloakgp.kernels.EQ(20, variance=20)
+    each = cloakgp.GP(kernel, np.full(30, 10.0), (np.zeros(30), np.full(30, 20.0)))
+    plans = {
+        "all inputs: a function": cloakgp.GP(kernel, 10, (0, 20)).plan_function(table, **asked),
+        "one pair for each row": each.plan(table, X_star=[[1.0], [2.0]], weights=[1, 2], **asked),
+    }
+    for shown, plan in plans.items():
+        plan.save("plan.json")
+        assert shown in good("show plan.json").out
+        said = good(RELEASE.replace(TABLE, "full.csv")).err
+        assert ("2 test points with a weight of their own" in said) == ("each row" in shown)
+        assert cloakgp.load("visits.cloak").plan.digest == plan.digest

@@ -1,7 +1,7 @@
 """Many rows on the command line: inducing inputs, inputs that no file holds, devices and clusters."""
 
 import json
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,19 +9,22 @@ import pytest
 from cli_helpers import LEDGER, PLAN, budget, good, run, write_people
 
 import cloakgp
-from cloakgp import Release
-from cloakgp.plans import encoding, out_of_core, staged_encoding
-from cloakgp.workflow import cluster
+from cloakgp.cli import planning
+from cloakgp.data import cells
+from cloakgp.release import encoding
+from cloakgp.workflow.inputs import connected
 
 SPARSE = f"{PLAN} --inducing 6"
 RELEASE = "release plan.json data.csv --no-ledger --yes -o heights.cloak"
+CLUSTER = "release plan.json data.parquet --no-ledger --yes --dask local --overwrite -o heights.cloak"
 
 
 @pytest.fixture
 def streaming(monkeypatch):
-    """As with very many rows: measurements are recipes, and no file holds the inputs."""
-    monkeypatch.setattr(out_of_core, "DENSE", 50)
+    """As with very many rows: they are in cells, and no file holds the inputs."""
+    monkeypatch.setattr(cells, "MOST_CELLS", 16)
     monkeypatch.setattr(encoding, "LARGEST_INPUTS", 100)
+    write_people(n=60)
 
 
 def as_parquet(name="data.parquet", rows=16, **changes):
@@ -44,29 +47,6 @@ def settings():
     return json.loads(Path("plan.json").read_text())["settings"]
 
 
-def test_inducing_inputs_from_the_plan_to_the_report():
-    planned = good(f"{SPARSE} --approximation fitc --plot plan.png -o plan.json")
-    assert "from 40 rows through 6 inducing inputs (fitc)" in planned.out
-    assert (settings()["inducing"], settings()["approximation"]) == (6, "fitc")
-    assert "6 inducing inputs (fitc)" in good("show plan.json").out
-    released = good(RELEASE)
-    assert "warning" not in released.err
-    assert Release.load("heights.cloak").plan.gp.inducing.shape == (6, 1)
-    assert "6 inducing inputs (fitc)" in good("show heights.cloak").out
-    shown = good("show heights.cloak --json").data["model"]
-    assert (shown["inducing"], shown["approximation"]) == (6, "fitc")
-    good("export heights.cloak --html")
-    assert "6 inducing inputs (fitc)" in Path("heights.html").read_text()
-
-
-def test_an_exact_plan_says_nothing_of_them():
-    assert "inducing" not in good(f"{PLAN} -o plan.json").out
-    assert "inducing" not in good("show plan.json").out
-    good(RELEASE)
-    assert "inducing" not in good("show heights.cloak").out
-    assert good("show heights.cloak --json").data["model"]["inducing"] is None
-
-
 def test_inducing_inputs_of_ones_own_are_kept_in_the_plan_file():
     Path("places.csv").write_text("age\n10\n40\n70\n")
     good(f"{PLAN} --inducing places.csv -o plan.json")
@@ -74,28 +54,9 @@ def test_inducing_inputs_of_ones_own_are_kept_in_the_plan_file():
     assert "3 inducing inputs (dtc)" in good("show plan.json").out
     Path("places.csv").unlink()
     good(RELEASE)
-    assert Release.load("heights.cloak").plan.gp.inducing.tolist() == [[10.0], [40.0], [70.0]]
-    Path("others.csv").write_text("place\n1\n")
-    assert "no column 'age'" in run(f"{PLAN} --inducing others.csv").err
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--inducing 0", "inducing must be at least 1"),
-        ("--inducing 1.5", "1.5: there is no such file"),
-        ("--inducing 6 --approximation best", "approximation must be one of"),
-        ("--inducing nowhere.csv", "nowhere.csv: there is no such file"),
-        ("--inducing 6 --device cpu", "leave --device out"),
-        ("--inducing data.csv -o data.csv", "data.csv is read by this command"),
-        ("--dask local", "--dask needs --inducing"),
-        ("--inducing 6 --dask local", "must be Parquet, which workers can read in parts. Convert it first."),
-    ],
-)
-def test_what_does_not_go_together_is_said(options, words):
-    failed = run(f"{PLAN} {options}")
-    assert failed.code == 2
-    assert words in failed.err
+    assert cloakgp.load("heights.cloak").plan.gp.inducing.tolist() == [[10.0], [40.0], [70.0]]
+    model = good("show heights.cloak --json").data["model"]
+    assert (model["inducing"], model["approximation"]) == (3, "dtc")
 
 
 @pytest.mark.torch
@@ -107,45 +68,35 @@ def test_a_device_is_kept_in_the_plan_file():
     assert run(f"{PLAN} --device nowhere").code == 2
 
 
-def test_a_release_without_its_inputs_is_used_like_any_other(streaming):
-    write_people(n=60)
-    good(f"{SPARSE} --plot plan.png -o plan.json")
-    assert "warning" not in good(RELEASE).err
-    assert Release.load("heights.cloak").plan.X is None
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_release_without_its_inputs_is_used_like_any_other(streaming, learned):
+    """A file holds only the digest of the inputs, which verify asks for; what is learned has cells."""
+    write_distinct()
+    learn = (
+        "plan data.parquet --inputs age --output height --bounds 0 250 --epsilon 2 --delta 0.01 --stages 2"
+    )
+    good(f"{learn if learned else SPARSE} --plot plan.png -o plan.json")
+    budget()
+    release = f"release plan.json data.parquet {LEDGER} --dataset kung --yes -o heights.cloak"
+    assert "warning" not in good(release.replace("parquet", "csv" if not learned else "parquet")).err
+    assert cloakgp.load("heights.cloak").plan.X is None
     assert good("show heights.cloak --json").data["shows_inputs"] is False
-    asked = good("predict heights.cloak grid:3 --json").data["columns"]
-    assert len(asked["mean"]) == 3
-    good("plot heights.cloak -o a.png")
-    good("plot heights.cloak --noise -o b.png")
-    good("export heights.cloak --csv")
-    good("export heights.cloak --html")
-    report = Path("heights.html").read_text()
-    assert "verified in part" in report
-    assert "cloakgp verify heights.cloak --inputs-from" in report
-    assert "sums over them and their digest are in the release file" in report
-
-
-def test_inputs_for_a_check_are_given_as_a_table(streaming):
-    write_people(n=60)
-    good(f"{SPARSE} -o plan.json")
-    good(RELEASE)
     part = run("verify heights.cloak")
-    assert part.code == 5
-    assert part.out.startswith("verified IN PART: the sensitivity was not checked")
-    assert "(give --inputs-from)" in part.out
-    assert run("verify heights.cloak --json").code == 5
+    assert (part.code, "IN PART" in part.out, "(give --inputs-from)" in part.out) == (5, True, True)
     found = good("verify heights.cloak --allow-partial --json").data
-    assert (found["verified"], found["complete"], found["proven_delta"]) == (False, False, None)
-    assert len(found["unchecked"]) == 1
-    as_parquet()
-    for table in ("data.csv", "data.parquet"):
-        checked = good(f"verify heights.cloak --inputs-from {table} --inputs age").out
-        assert "integer sensitivity, from X" in checked
+    assert (found["verified"], found["proven_delta"] is None, len(found["unchecked"])) == (False, False, 1)
+    for table in ("data.csv", "data.parquet"):  # the file knows its inputs' names
+        for more in ("", "--inputs age"):
+            assert good(f"verify heights.cloak --inputs-from {table} {more}").out.startswith("verified: ")
     Path("ages.csv").write_text("age\n" + "\n".join(map(str, range(60))))
-    wrong = run("verify heights.cloak --inputs-from ages.csv")  # its one column needs no name
-    assert (wrong.code, "its inputs are not X" in wrong.err) == (1, True)
-    named = good("verify heights.cloak --inputs-from data.csv").out  # the file knows its inputs' names
-    assert "integer sensitivity, from X" in named
+    assert run("verify heights.cloak --inputs-from ages.csv").code == 1
+    assert len(good("predict heights.cloak grid:3 --json").data["columns"]["mean"]) == 3
+    for line in ("plot {} -o a.png", "plot {} --noise -o b.png", "export {} --csv", "export {} --html"):
+        good(line.format("heights.cloak"))
+    report = Path("heights.html").read_text()
+    for said in ("verified in part", "cloakgp verify heights.cloak --inputs-from", "cells that they are in"):
+        assert said in report
+    assert ("cells of the inputs" in report) == learned
 
 
 def test_inputs_are_compared_with_those_that_a_release_holds():
@@ -158,7 +109,6 @@ def test_inputs_are_compared_with_those_that_a_release_holds():
 
 
 def test_other_inputs_than_planned_are_refused(streaming):
-    write_people(n=60)
     good(f"{SPARSE} -o plan.json")
     text = Path("data.csv").read_text().replace("person 59,", "person 59,1")
     Path("data.csv").write_text(text)
@@ -166,52 +116,50 @@ def test_other_inputs_than_planned_are_refused(streaming):
     assert (refused.code, "not those that the plan was made for" in refused.err) == (1, True)
 
 
+# Clusters
+
+
 def test_a_cluster_plans_to_the_last_bit_what_this_machine_does(streaming):
     pytest.importorskip("distributed")
-    write_people(n=60)
     as_parquet()
     good(f"{SPARSE} -o plan.json")
     good(f"{SPARSE.replace('data.csv', 'data.parquet')} --dask local -o cluster.json")
     assert Path("plan.json").read_bytes() == Path("cluster.json").read_bytes()
 
 
-@pytest.mark.parametrize("rows", [40, 60])
-def test_small_and_merged_tables_are_released_on_a_cluster_too(rows, monkeypatch):
-    """A measurement that is a matrix; and a recipe for rows of which some are equal."""
-    dask_array = pytest.importorskip("dask.array")
-    monkeypatch.setattr(out_of_core, "DENSE", 50 if rows == 60 else 10_000)
-    write_people(n=rows)
-    as_parquet()
-    good(f"{SPARSE} -o plan.json")
-    keep_outcomes_there(dask_array, monkeypatch)
-    good("release plan.json data.parquet --no-ledger --yes --dask local -o heights.cloak")
-    assert "verified" in good("verify heights.cloak").out
-
-
-def keep_outcomes_there(dask_array, monkeypatch):
+@pytest.fixture
+def kept_there(monkeypatch):
     """Fail if a vector, which only the private column is, becomes an array of this process."""
+    dask_array = pytest.importorskip("dask.array")
     whole = dask_array.Array.__array__
 
     def only_inputs(array, *rest, **options):
         assert array.ndim == 2, "the private column came here"
         return whole(array, *rest, **options)
 
-    monkeypatch.setattr(dask_array.Array, "__array__", only_inputs)
+    return lambda: monkeypatch.setattr(dask_array.Array, "__array__", only_inputs)
 
 
-def test_a_cluster_releases_and_keeps_the_outcomes(streaming, monkeypatch):
-    dask_array = pytest.importorskip("dask.array")
+@pytest.mark.parametrize("rows", [40, 60])
+def test_small_and_merged_tables_are_released_on_a_cluster_too(rows, kept_there):
+    write_people(n=rows)
+    as_parquet()
+    good(f"{SPARSE} -o plan.json")
+    kept_there()
+    good(CLUSTER)
+    assert "verified" in good("verify heights.cloak").out
+
+
+def test_a_cluster_releases_and_keeps_the_outcomes(streaming, kept_there):
     write_distinct()
     Path("parts").mkdir()
     as_parquet("parts/a.parquet")
     good(f"{SPARSE} -o plan.json")
-    keep_outcomes_there(dask_array, monkeypatch)
+    kept_there()
     for table in ("data.parquet", "parts"):
-        line = f"release plan.json {table} --no-ledger --yes --dask local --overwrite -o heights.cloak"
-        assert "warning" not in good(line).err
+        assert "warning" not in good(CLUSTER.replace("data.parquet", table)).err
         assert "integer sensitivity" in good("verify heights.cloak --inputs-from data.csv --inputs age").out
-        mean = Release.load("heights.cloak").mean
-        assert np.isfinite(mean).all()
+        assert np.isfinite(cloakgp.load("heights.cloak").mean).all()
 
 
 def test_an_unusable_column_on_a_cluster_gives_the_one_message(streaming):
@@ -220,60 +168,21 @@ def test_an_unusable_column_on_a_cluster_gives_the_one_message(streaming):
 
     write_distinct()
     good(f"{SPARSE} -o plan.json")
-    line = "release plan.json data.parquet --no-ledger --yes --dask local -o heights.cloak"
     for bad in (["tall 123.4567"] * 60, [None] * 60):
         as_parquet(height=pyarrow.array(bad))
-        refused = run(line)
+        refused = run(CLUSTER)
         assert (refused.code, "the output column cannot be used" in refused.err) == (1, True)
         assert "123.4567" not in refused.err + refused.out
     assert not Path("heights.cloak").exists()
 
 
-def test_a_cluster_that_is_not_there_is_said(monkeypatch):
+def test_a_cluster_with_nothing_to_do_or_that_is_not_there_is_said(monkeypatch):
     pytest.importorskip("distributed")
     as_parquet()
-    monkeypatch.setattr(cluster, "_PATIENCE", 0.2)
-    line = SPARSE.replace("data.csv", "data.parquet")
+    monkeypatch.setattr(planning, "connected", partial(connected, patience=0.2))
     for address in ("tcp://127.0.0.1:1", "nonsense"):
-        failed = run(f"{line} --dask {address}")
+        failed = run(f"{SPARSE.replace('data.csv', 'data.parquet')} --dask {address}")
         assert (failed.code, "--dask: there is no scheduler at" in failed.err) == (2, True)
-
-
-def test_a_cluster_needs_its_extra(monkeypatch):
-    as_parquet()
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    failed = run(f"{SPARSE.replace('data.csv', 'data.parquet')} --dask local")
-    assert (failed.code, "install the extra cloakgp[dask]" in failed.err) == (2, True)
-
-
-def test_an_approximation_without_inducing_inputs_is_refused():
-    write_people()
-    refused = run(f"{PLAN} --approximation fitc -o plan.json")
-    assert (refused.code, "--approximation fitc needs --inducing" in refused.err) == (2, True)
-    assert not Path("plan.json").exists()
-
-
-def test_a_model_is_learned_from_rows_that_stay_in_their_file(streaming, monkeypatch):
-    """Put into cells chunk by chunk; a file holds only the digest of the inputs, and verify asks for them."""
-    monkeypatch.setattr(staged_encoding, "LARGEST_INPUTS", 100)
-    write_distinct()
-    learn = (
-        "plan data.parquet --inputs age --output height --bounds 0 250 --epsilon 2 --delta 0.01 --stages 2"
-    )
-    good(f"{learn} -o plan.json")
-    budget()
-    good(f"release plan.json data.parquet {LEDGER} --dataset kung --yes -o heights.cloak")
-    release = cloakgp.load("heights.cloak")
-    assert release.plan.X is None
-    partly = run("verify heights.cloak")
-    assert partly.code == 5
-    assert "IN PART" in partly.out
-    assert good("verify heights.cloak --inputs-from data.parquet --inputs age").out.startswith("verified: ")
-    good("predict heights.cloak grid:5")
-    good("plot heights.cloak -o a.png")
-    good("export heights.cloak --html -o a.html")
-    assert "--inputs-from" in Path("a.html").read_text()
-    assert "cells of the inputs" in Path("a.html").read_text()
-    assert good("show heights.cloak --json").data["shows_inputs"] is False
-    again = good(f"release plan.json data.parquet {LEDGER} --dataset kung -o heights.cloak")
-    assert "answered before" in again.err
+    good("plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --stages 2 -o plan.json")
+    failed = run(f"{RELEASE} --dask local")
+    assert (failed.code, failed.err.startswith("cloakgp: --dask needs --inducing")) == (2, True)

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command in words: what was spent is said, and it is nothing but where a ledger paid."""
+"""Ctrl-C and crashes: what was spent is said, it is nothing but where a ledger paid, and it is paid once."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from cli_helpers import PLAN, RELEASE, budget, good, run, spends
 
-from cloakgp import progress
-from cloakgp.cli import exits, planning, selecting
-from cloakgp.plans.predictions import Plan
-from cloakgp.workflow.settings import Settings
+import cloakgp
+from cloakgp.cli import exits, planning
+from cloakgp.core import progress
+from cloakgp.release.plan import Plan
+from cloakgp.workflow import inputs
+
+LEARN = "plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --delta 0.01 --stages 3"
 
 
 def stop(*arguments, **options):
@@ -18,10 +21,9 @@ def stop(*arguments, **options):
 
 
 def test_a_plan_stops_for_nothing(monkeypatch):
-    monkeypatch.setattr(Settings, "plan", stop)
+    monkeypatch.setattr(inputs, "plan_from", stop)
     stopped = run(f"{PLAN} -o plan.json --json")
     assert stopped.code == exits.STOPPED
-    assert "cloakgp: stopped. Nothing was spent." in stopped.err
     assert json.loads(stopped.out) == {"error": "stopped. Nothing was spent.", "exit_code": exits.STOPPED}
 
 
@@ -32,16 +34,50 @@ def test_a_release_in_one_step_stops_for_nothing_or_is_on_record(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Plan, "_measure", stop)
         stopped = run(f"{RELEASE} --yes")
-        assert stopped.code == exits.STOPPED
+        assert (stopped.code, spends()) == (exits.STOPPED, 0)
         assert "stopped. Nothing was spent." in stopped.err
-        assert spends() == 0
         uncounted = run("release plan.json data.csv --no-ledger --yes -o a.cloak")
         assert "Nothing was written" in uncounted.err
     with monkeypatch.context() as patch:
-        patch.setattr(Plan, "_made_of", stop)
+        patch.setattr(Plan, "_all_stages", stop)
         assert "on record: run the same command again" in run(f"{RELEASE} --yes").err
         assert spends() == 1
     assert "answered before" in good(RELEASE).err
+
+
+def measure_until(monkeypatch, stages, error):
+    """The program fails once it has measured so many stages."""
+    left, measure = [stages], Plan._measure
+
+    def failing(self, *arguments):
+        if not left[0]:
+            raise error
+        left[0] -= 1
+        return measure(self, *arguments)
+
+    monkeypatch.setattr(Plan, "_measure", failing)
+
+
+@pytest.mark.parametrize("answered", [1, 2])
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (ValueError("secret"), 1)])
+def test_a_release_that_died_half_way_goes_on_for_nothing(monkeypatch, answered, error, code):
+    budget()
+    good(f"{LEARN} --at grid:8 -o plan.json")
+    with monkeypatch.context() as dying:
+        measure_until(dying, answered, error)
+        stopped = run(f"{RELEASE} --yes")
+    assert stopped.code == code
+    assert "stopped after it was paid for" in stopped.err
+    assert not any(word in stopped.err + stopped.out for word in ("nothing was spent", "secret"))
+    assert not Path("heights.cloak").exists()
+    assert spends() == 1
+    again = good(RELEASE)  # without a question: it is paid for
+    assert "goes on where it stopped" in again.err
+    assert len(cloakgp.load("heights.cloak").stages) == 3
+    assert good("verify heights.cloak").code == 0
+    once = Path("heights.cloak").read_bytes()
+    assert "This was answered before" in good(RELEASE).err
+    assert (Path("heights.cloak").read_bytes(), spends()) == (once, 1)
 
 
 def test_a_terminal_is_told_what_is_done_and_how_far():
@@ -52,30 +88,18 @@ def test_a_terminal_is_told_what_is_done_and_how_far():
     assert heard[-1] == ("model, design, measurements", 3, 3)
 
 
-# Many rows
-
-
-@pytest.fixture
-def many(monkeypatch):
-    monkeypatch.setattr(planning, "_MANY", 30)
-    monkeypatch.setattr(selecting, "MANY", 30)
-
-
-@pytest.mark.usefixtures("many")
-def test_an_exact_plan_of_many_rows_names_what_takes_less():
+def test_work_that_takes_long_is_announced_with_what_takes_less(monkeypatch):
+    models = "--bounds 50 170 --kernel EQ(5) --noise 1 --noise 2 --epsilon 1"
+    select = f"select data.csv --inputs age --output height {models} --dry-run"
+    for line in (PLAN, select):
+        assert "this takes" not in good(line).err
+    monkeypatch.setattr(planning, "PATIENCE", 0)
     assert "an exact model of 40 distinct rows takes" in run(PLAN).err
     assert "exact model" not in run(f"{PLAN} --inducing 5").err
-
-
-@pytest.mark.usefixtures("many")
-def test_a_selection_of_many_rows_says_what_it_takes_and_of_too_many_refuses():
-    models = "--bounds 50 170 --kernel EQ(5) --noise 1 --noise 2 --epsilon 1"
-    line = f"select data.csv --inputs age --output height {models} --dry-run"
-    assert "2 models of 40 rows: this takes" in good(line).err
+    assert "2 models of 40 rows: this takes" in good(select).err
     ages = "\n".join(["age,height", *(f"{age:.4f},1" for age in np.linspace(0, 80, 20_000))])
     Path("many.csv").write_text(ages)
-    refused = run(line.replace("data.csv", "many.csv"))
+    refused = run(select.replace("data.csv", "many.csv"))
     assert refused.code == 2
-    assert "20000 rows are too many for a selection" in refused.err
     assert "plan without --kernel: the model is learned" in refused.err
     assert "this takes" not in refused.err

@@ -2,8 +2,7 @@
 
 Read from the source, imports inside functions included: a module may import from its own room and from rooms
 above its own in the table of ``docs/architecture.md``, and nowhere does a chain of imports lead back to where
-it began. Doors are the exception: ``GP.planner``, ``GP.plan_function``, ``AutoGP.plan`` and ``plan_rows``
-lead from a model to its planners. Imports for type checkers alone do not count, since nothing runs for them.
+it began. Imports for type checkers alone do not count, since nothing runs for them.
 """
 
 from __future__ import annotations
@@ -21,15 +20,6 @@ import cloakgp
 SOURCE = Path(cloakgp.__file__).parent
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PACKAGE = "cloakgp"
-# (importer, imported): the function that may
-DOORS = {
-    ("cloakgp.model.gp", "cloakgp.plans.planner"): "planner",
-    ("cloakgp.model.gp", "cloakgp.plans.function_planner"): "plan_function",
-    ("cloakgp.model.gp", "cloakgp.plans.staged_planner"): "_plan_after",
-    ("cloakgp.model.auto_gp", "cloakgp.plans.staged_planner"): "plan",
-    ("cloakgp.model.gp", "cloakgp.plans.rows_planner"): "plan_rows",
-    ("cloakgp.model.auto_gp", "cloakgp.plans.rows_planner"): "plan_rows",
-}
 DOOR_OF_Y = "cloakgp.private.room"  # what others may import of the private room
 
 
@@ -102,28 +92,22 @@ def room_of(module):
     return module.split(".")[1] if "." in module else module
 
 
-def is_door(found):
-    return DOORS.get((found.importer, found.imported)) == found.function != ""
-
-
 def check_order(imports, order):
-    """No module imports from a room below its own, but through the doors."""
+    """No module imports from a room below its own."""
     for found in imports:
         for module in (found.importer, found.imported):
             assert room_of(module) in order, (
                 f"{module}: {room_of(module)} has no line in docs/architecture.md"
             )
-        if not is_door(found):
-            above = order.index(room_of(found.imported)) <= order.index(room_of(found.importer))
-            assert above, f"{found.importer}, line {found.line}: imports {found.imported}, which comes later"
+        above = order.index(room_of(found.imported)) <= order.index(room_of(found.importer))
+        assert above, f"{found.importer}, line {found.line}: imports {found.imported}, which comes later"
 
 
 def check_no_cycle(imports):
     """Modules without imports of their own are taken away until none is left; those in a ring would stay."""
     left = {}
     for found in imports:
-        if not is_door(found):
-            left.setdefault(found.importer, set()).add(found.imported)
+        left.setdefault(found.importer, set()).add(found.imported)
     while left:
         free = {imported for group in left.values() for imported in group} - left.keys()
         left = {module: group - free for module, group in left.items()}
@@ -153,9 +137,7 @@ def test_no_imports_in_a_ring():
     check_no_cycle(library())
 
 
-def test_every_door_is_used_and_every_room_is_there():
-    imports = library()
-    assert {(found.importer, found.imported) for found in imports if is_door(found)} == DOORS.keys()
+def test_every_room_is_there():
     assert {room_of(module) for module in sources()} == set(rooms())
     assert len(rooms()) == len(set(rooms()))
 
@@ -193,17 +175,17 @@ def test_what_downloaded_scripts_import_is_public():
 # ---------------------------------------------------------------------------------- planted bugs
 
 HOUSE = {
-    "cloakgp": "from cloakgp.plans.planner import Planner",
+    "cloakgp": "from cloakgp.release.planner import Planner",
     "cloakgp.model": "",
-    "cloakgp.model.gp": "def planner(self):\n    from cloakgp.plans.planner import Planner",
+    "cloakgp.model.gp": "",
     "cloakgp.model.other": "",
     "cloakgp.private": "",
     "cloakgp.private.room": "from cloakgp.private import outcomes",
     "cloakgp.private.outcomes": "",
-    "cloakgp.plans": "",
-    "cloakgp.plans.planner": "from cloakgp.model.gp import GP\nfrom cloakgp.private.room import measure",
+    "cloakgp.release": "",
+    "cloakgp.release.planner": "from cloakgp.model.gp import GP\nfrom cloakgp.private.room import measure",
 }
-ORDER = ["model", "private", "plans", "cloakgp"]
+ORDER = ["model", "private", "release", "cloakgp"]
 
 
 def check(files):
@@ -216,23 +198,25 @@ def check(files):
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("cloakgp.model.other", "from cloakgp.plans.planner import Planner"),
-        ("cloakgp.model.other", "def planner(self):\n    from cloakgp.plans.planner import Planner"),
-        ("cloakgp.model.other", "import cloakgp.plans.planner"),
-        ("cloakgp.model.other", "from cloakgp.plans import planner"),
+        ("cloakgp.model.other", "from cloakgp.release.planner import Planner"),
+        ("cloakgp.model.other", "def planner(self):\n    from cloakgp.release.planner import Planner"),
+        ("cloakgp.model.other", "import cloakgp.release.planner"),
+        ("cloakgp.model.other", "from cloakgp.release import planner"),
         ("cloakgp.model.other", "from cloakgp import GP"),
-        ("cloakgp.model.other", "importlib.import_module('cloakgp.plans.planner')"),
-        ("cloakgp.model.gp", "from cloakgp.plans.planner import Planner"),
-        ("cloakgp.model.gp", "def fit(self):\n    from cloakgp.plans.planner import Planner"),
+        ("cloakgp.model.other", "importlib.import_module('cloakgp.release.planner')"),
+        ("cloakgp.model.gp", "from cloakgp.release.planner import Planner"),
+        ("cloakgp.model.gp", "def fit(self):\n    from cloakgp.release.planner import Planner"),
         ("cloakgp.private.outcomes", "def f():\n    from cloakgp.private.room import measure"),
-        ("cloakgp.plans.planner", "from cloakgp.private.outcomes import numeric"),
-        ("cloakgp.plans.planner", "def f():\n    from cloakgp.private import outcomes"),
+        ("cloakgp.release.planner", "from cloakgp.private.outcomes import numeric"),
+        ("cloakgp.release.planner", "def f():\n    from cloakgp.private import outcomes"),
         ("cloakgp.attic", "import cloakgp.model"),
     ],
 )
 def test_planted_imports_are_caught(module, line):
-    """Later rooms, in functions too; another function than the door; rings; past the door; a new room."""
+    """Later rooms, in functions too; rings; past the door; a new room."""
     check(HOUSE)
-    check(HOUSE | {"cloakgp.model.other": "if TYPE_CHECKING:\n    from cloakgp.plans.planner import Planner"})
+    check(
+        HOUSE | {"cloakgp.model.other": "if TYPE_CHECKING:\n    from cloakgp.release.planner import Planner"}
+    )
     with pytest.raises(AssertionError):
         check(HOUSE | {module: line})

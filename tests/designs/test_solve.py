@@ -130,13 +130,11 @@ def test_numbers_that_underflow_are_no_errors(dense, design):
 
 
 @pytest.mark.parametrize("length", [1e8, 1e12])
-def test_rows_with_columns_far_longer_than_known_ones(dense, design, length):
+def test_rows_with_columns_far_longer_than_others(dense, design, length):
     C = np.random.default_rng(7).normal(size=(10, 100))
-    last = solve(design, dense(C), np.ones(10), 0.01)
     for seed in (1, 3, 26, 39):
         new = length * np.random.default_rng(seed).normal(size=(10, 2))
-        s = solve(design, dense(np.hstack([C, new])), np.ones(10), 0.01, last=last)
-        assert s.status == "converged"
+        assert solve(design, dense(np.hstack([C, new])), np.ones(10), 0.01).status == "converged"
 
 
 @pytest.mark.parametrize("gap", [1e-12, 1e-17])

@@ -1,22 +1,32 @@
-"""Saving and loading: the same release bit for bit, or an error."""
+"""The closed schema over every kind of file: the same bytes again, and nothing in them that is not in it."""
 
 from __future__ import annotations
 
-import io
+import copy
 import json
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as sk
 
-from cloakgp import GP, Release, ReleaseFileError, verify
+import cloakgp
+from cloakgp import ReleaseFileError, VerificationError, verify
 from cloakgp.designs import DESIGNS
-from cloakgp.errors import ArgumentError
 from cloakgp.files import container, reading
-from cloakgp.kernels import EQ, Constant, Gibbs, Linear, Matern32
-from cloakgp.measurements.certificate import FIELDS
-from cloakgp.plans.functions import FunctionRelease
+from cloakgp.files.schema import FUNCTION, MEANS, PLAN_ARRAYS, STAGE_ARRAYS
+from cloakgp.kernels import EQ, Constant, Gibbs, Linear, Matern32, as_kernel
+from cloakgp.measure.certificate import FIELDS, STAGED
+from cloakgp.measure.unit import UNITS
+from cloakgp.model.inducing import APPROXIMATIONS
+from cloakgp.model.outcome import OUTCOMES
+from cloakgp.release import opening
+from cloakgp.release.function_planner import BOUNDS
+from cloakgp.release.plan import Plan
+from verification import forging
+
+pytestmark = pytest.mark.usefixtures("few_models")
 
 KERNELS = {
     "EQ": EQ(2.0, variance=0.1),
@@ -28,513 +38,264 @@ KERNELS = {
     "Gibbs": Gibbs(([0.0, 8.0], [1.0, 3.0])),
     "sum with a function": EQ(2.0) + (lambda X, Z: np.minimum(X, Z.T)),
 }
+every_kind = pytest.mark.parametrize("kind", forging.PLANS)
+MINIMUM = KERNELS["function"]
 
 
-BASIS = np.linspace(0.0, 10.0, 5)[:, None]
-FUNCTIONS = {
-    "exact": {},
-    "exact on a basis": {"basis": BASIS},
-    "paper with prior noise": {"bound": "paper", "prior_noise": True},
-    "input-free": {"bound": "input-free", "basis": BASIS},
-}
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory, few_models):
+    folder = tmp_path_factory.mktemp("files")
+    return {kind: forging.opened(forging.honest(kind, folder))[:2] for kind in forging.PLANS}
 
 
 @pytest.fixture
-def release_function(setting):
-    """A released function of the small model."""
+def written(contents, tmp_path):
+    """A file with changed contents, and right digests."""
 
-    def make(kind="exact", **changes):
-        model = {name: changes.pop(name, getattr(setting.gp, name)) for name in MODEL}
-        plan = GP(**model).plan_function(setting.X, epsilon=1.0, delta=0.01, **FUNCTIONS[kind], **changes)
-        return plan.release(setting.y)
+    def write(kind, change):
+        manifest, arrays = copy.deepcopy(contents[kind])
+        change(manifest, arrays)
+        (tmp_path / "file").write_bytes(container.pack(manifest, arrays))
+        return tmp_path / "file"
 
-    return make
-
-
-MODEL = ("kernel", "noise", "bounds", "mean")
+    return write
 
 
-@pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("noise", [0.4, np.geomspace(0.1, 3, 12)], ids=["one noise", "noise per row"])
+def refused(path):
+    """By whoever reads it, and as no file of this schema."""
+    for reader in (reading.read, opening.load_release, verify):
+        with pytest.raises(ReleaseFileError):
+            reader(path)
+
+
+# The same again
+
+
+@every_kind
+def test_what_was_loaded_is_written_again_to_the_byte(contents, written, tmp_path, kind):
+    path = written(kind, lambda manifest, arrays: None)
+    release = cloakgp.load(path)
+    release.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+    kept = release.plan.to_bytes()
+    assert Plan.from_charged(kept).to_bytes() == kept
+    assert Plan.from_charged(kept).digest == release.plan.digest
+    path.write_bytes(kept)
+    with pytest.raises(ReleaseFileError, match="holds a plan"):
+        verify(path)
+
+
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-@pytest.mark.parametrize("given", [False, True], ids=["kernel from file", "kernel given"])
-def test_round_trip_is_exact(make_plan, setting, tmp_path, design, noise, kernel, given):
-    release = make_plan(design=design, noise=noise, kernel=kernel, weights=[1, 2, 3, 4]).release(setting.y)
-    release.save(tmp_path / "file")
-    loaded = Release.load(tmp_path / "file", **({"kernel": kernel} if given else {}))
-    for name in ("mean", "z", "noise_std", "noise_cov", "X_star"):
-        np.testing.assert_array_equal(getattr(loaded, name), getattr(release, name))
-    np.testing.assert_allclose(loaded.gp_std, release.gp_std, rtol=5e-4)  # four digits are written
-    assert loaded.certificate == release.certificate
-    for name in ("X", "weights", "offset", "reconstruction"):
-        np.testing.assert_array_equal(getattr(loaded.plan, name), getattr(release.plan, name))
-    np.testing.assert_array_equal(loaded.plan.gp.noise, noise)
-    assert (loaded.plan.gp.bounds, loaded.plan.gp.mean) == (setting.gp.bounds, setting.gp.mean)
-    assert repr(loaded) == repr(release)
+@pytest.mark.parametrize("given", [{}, {"kernel": True}], ids=["kernel from file", "kernel given"])
+def test_every_kernel_comes_back(saved, setting, kernel, given):
+    path = saved(noise=np.geomspace(0.1, 3, 12), kernel=kernel)
+    loaded = cloakgp.load(path, **dict.fromkeys(given, kernel))
+    assert loaded.plan.gp.kernel.to_spec() == as_kernel(kernel).to_spec()
+    np.testing.assert_array_equal(loaded.plan.gp.noise, np.geomspace(0.1, 3, 12))
     if given:
-        X = setting.X
-        np.testing.assert_array_equal(loaded.plan.gp.kernel(X), release.plan.gp.kernel(X))
+        np.testing.assert_array_equal(loaded.plan.gp.kernel(setting.X), as_kernel(kernel)(setting.X))
+    written = path.read_bytes()
+    loaded.save(path)
+    assert path.read_bytes() == written
 
 
-@pytest.mark.parametrize("noise", [0.4, np.geomspace(0.1, 3, 12)], ids=["one noise", "noise per row"])
-@pytest.mark.parametrize("kind", FUNCTIONS)
-def test_round_trip_of_a_function_is_exact(release_function, setting, tmp_path, kind, noise):
-    release = release_function(kind, noise=noise)
-    release.save(tmp_path / "file")
-    loaded = FunctionRelease.load(tmp_path / "file")
-    anywhere = np.linspace(-3.0, 12.0, 9)
-    for one, two in zip(
-        loaded.query(anywhere, return_std=True), release.query(anywhere, return_std=True), strict=True
-    ):
-        np.testing.assert_array_equal(one, two)
-    assert loaded.certificate == release.certificate
-    for name in ("points", "reconstruction", "midpoint_measurements"):
-        np.testing.assert_array_equal(getattr(loaded.plan, name), getattr(release.plan, name))
-    assert (loaded.plan.rkhs_sensitivity, loaded.plan.prior_seed) == (
-        release.plan.rkhs_sensitivity,
-        release.plan.prior_seed,
-    )
-    assert repr(loaded) == repr(release)
-    if kind == "input-free":
-        assert loaded.plan.X is None
-        assert loaded.plan.measurement.matrix.size == 0
-        with pytest.raises(ValueError, match="does not show"):
-            loaded.predict(anywhere)
-    else:
-        np.testing.assert_array_equal(loaded.predict(anywhere), release.predict(anywhere))
-    loaded.save(tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "file").read_bytes()
-
-
-def test_each_kind_of_file_is_read_by_its_own_class(saved, release_function, tmp_path):
-    release_function().save(tmp_path / "function")
-    with pytest.raises(ReleaseFileError, match=r"whole function; read it with FunctionRelease\.load"):
-        Release.load(tmp_path / "function")
-    with pytest.raises(ReleaseFileError, match=r"predictions; read it with Release\.load"):
-        FunctionRelease.load(saved())
-
-
-@pytest.mark.parametrize("given", [False, True], ids=["kernel from file", "kernel given"])
-@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_saving_what_was_loaded_gives_the_same_bytes(make_plan, setting, tmp_path, kernel, given):
-    make_plan(kernel=kernel).release(setting.y).save(tmp_path / "one")
-    Release.load(tmp_path / "one", **({"kernel": kernel} if given else {})).save(tmp_path / "two")
-    assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
-
-
-def test_saving_a_function_with_a_custom_kernel_again_gives_the_same_bytes(release_function, tmp_path):
-    kernel = KERNELS["function"]
-    release = release_function(kernel=kernel)
-    release.save(tmp_path / "one")
-    loaded = FunctionRelease.load(tmp_path / "one")
-    loaded.save(tmp_path / "two")
-    assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
-    with pytest.raises(ValueError, match=r"kernel: .*custom kernel"):
-        loaded.query([1.0])
-    given = FunctionRelease.load(tmp_path / "one", kernel=kernel)
-    np.testing.assert_array_equal(given.query([1.0]), release.query([1.0]))
-
-
-def test_a_given_kernel_is_used_only_for_a_custom_one(saved, release_function, tmp_path):
-    """What the file says of its kernel cannot be overruled."""
-    assert Release.load(saved(), kernel=EQ(9.0)).plan.gp.kernel == EQ(2.0, variance=1.5)
-    release_function().save(tmp_path / "function")
-    assert FunctionRelease.load(tmp_path / "function", kernel=EQ(9.0)).plan.gp.kernel == EQ(2.0, variance=1.5)
-    custom = saved("custom", kernel=lambda X, Z: np.minimum(X, Z.T) + 1.0)
-    assert Release.load(custom, kernel=EQ(9.0)).plan.gp.kernel == EQ(9.0)
-
-
-def test_a_stored_kernel_comes_back(saved):
-    assert Release.load(saved()).plan.gp.kernel == EQ(2.0, variance=1.5)
+def test_of_hidden_inputs_nothing_comes_back_but_the_function(tmp_path):
+    loaded = cloakgp.load(forging.honest("hidden", tmp_path))
+    assert (loaded.plan.X, loaded.plan.measurement.matrix.size) == (None, 0)
+    assert len(loaded.query([-3.0, 12.0])) == 2
+    with pytest.raises(ValueError, match="does not show"):
+        loaded.predict([1.0])
 
 
 def test_a_custom_kernel_must_be_given_for_new_predictions(saved, setting):
-    path = saved(kernel=lambda X, Z: np.minimum(X, Z.T) + 1.0)
-    loaded = Release.load(path)
+    path = saved(kernel=MINIMUM)
+    loaded = cloakgp.load(path)
     assert loaded.mean.shape == (4,)
     with pytest.raises(ValueError, match=r"kernel: .*custom kernel.*load\(path, kernel=\.\.\.\)"):
         loaded.plan.gp.kernel(setting.X)
+    assert cloakgp.load(path, kernel=EQ(9.0)).plan.gp.kernel == EQ(9.0)
+    plan = cloakgp.GP(MINIMUM, 0.4, (-1.0, 4.0)).plan_function(setting.X, **forging.PROMISE)
+    release = plan.release(setting.y)
+    release.save(path)
+    with pytest.raises(ValueError, match=r"kernel: .*custom kernel"):
+        cloakgp.load(path).query([1.0])
+    np.testing.assert_array_equal(cloakgp.load(path, kernel=MINIMUM).query([1.0]), release.query([1.0]))
 
 
-def test_a_kernel_that_is_none_is_the_callers_mistake(saved):
+def test_a_given_kernel_is_used_only_for_a_custom_one(saved):
+    """What the file says of its kernel cannot be overruled."""
+    path = saved()
+    assert cloakgp.load(path).plan.gp.kernel == EQ(2.0, variance=1.5)
+    assert cloakgp.load(path, kernel=EQ(9.0)).plan.gp.kernel == EQ(2.0, variance=1.5)
     with pytest.raises(TypeError, match="kernel must be a cloakgp kernel or a function"):
-        Release.load(saved(), kernel=3.0)
+        cloakgp.load(path, kernel=3.0)
 
 
-def test_a_loaded_release_is_read_only(saved):
-    loaded = Release.load(saved(noise=np.full(12, 0.4)))
-    plan = loaded.plan
-    arrays = [plan.X, plan.X_star, plan.weights, plan.reconstruction, plan.offset, plan.gp_std, plan.gp.noise]
-    for array in [*arrays, plan.measurement.matrix, loaded.z]:
-        with pytest.raises(ValueError, match="read-only"):
-            array[...] = 0
+def test_what_is_read_cannot_be_changed(contents, written):
+    for kind in contents:
+        for array in reading.read(written(kind, lambda manifest, arrays: None))[1].values():
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
 
 
-def test_nothing_is_released_from_a_plan_that_came_with_a_file(saved, setting):
-    """Its matrix is somebody else's."""
-    with pytest.raises(ArgumentError, match="made from your own table"):
-        Release.load(saved()).plan.release(setting.y)
+# What is in a file
 
 
-# What is in the file
-
-
-def manifest_of(path):
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    {
+        "mse": ["X", "X_star", "gp_std_0", "matrix_0", "offset_0", "reconstruction_0", "weights", "z_0"],
+        "function": ["X", "X_star", "matrix_0", "reconstruction_0", "weights", "z_0"],
+        "hidden": ["X_star", "reconstruction_0", "weights", "z_0"],
+        "yes/no": ["X", "X_star", "matrix_0", "weights", "z_0"],
+    }.items(),
+)
+def test_a_file_says_what_it_is(tmp_path, kind, names):
+    path = forging.honest(kind, tmp_path)
     with zipfile.ZipFile(path) as archive:
-        return json.loads(archive.read("manifest.json")), archive.namelist()
-
-
-def test_the_file_says_what_it_is(saved):
-    manifest, names = manifest_of(saved())
-    assert (manifest["format"], manifest["schema"], manifest["unit"]) == ("cloakgp-release", 4, "one row")
-    assert (manifest["release"], manifest["measurement"]) == ("predictions", {"kind": "dense"})
-    assert manifest["certificate"]["bound"] == "exact"
-    assert manifest["certificate"]["unbiased"] is True
-    assert "function" not in manifest
-    assert set(manifest["certificate"]) == set(FIELDS)
-    assert manifest["certificate"]["insecure"] is False
-    assert manifest["model"] == {
-        "kernel": EQ(2.0, variance=1.5).to_spec(),
-        "noise": 0.4,
-        "bounds": [-1.0, 4.0],
-        "mean": 0.7,
-        "approximation": None,
-    }
-    arrays = ["X", "X_star", "gp_std", "matrix", "offset", "reconstruction", "weights", "z"]
-    assert names == ["manifest.json"] + [f"{name}.npy" for name in arrays]
-    assert set(manifest["members"]) == set(names[1:])
-    assert all(len(digest) == 64 for digest in [*manifest["members"].values(), manifest["sha256"]])
-
-
-@pytest.mark.parametrize("kind", FUNCTIONS)
-def test_the_file_says_that_it_is_a_function(release_function, tmp_path, kind):
-    release = release_function(kind)
-    release.save(tmp_path / "file")
-    manifest, names = manifest_of(tmp_path / "file")
-    hidden = kind == "input-free"
-    assert manifest["release"] == manifest["certificate"]["design"] == "function"
-    assert manifest["measurement"] == {"kind": "withheld" if hidden else "dense"}
-    assert manifest["function"] == {
-        "reach": release.plan.rkhs_sensitivity,
-        "prior_seed": release.plan.prior_seed,
-    }
-    assert set(manifest["certificate"]) == set(FIELDS)
-    assert manifest["certificate"]["bound"] == kind.split()[0]
-    assert manifest["certificate"]["unbiased"] is (FUNCTIONS[kind].get("bound") != "input-free")
-    shown = [] if hidden else ["X", "matrix"]
-    arrays = sorted([*shown, "centre", "points", "reconstruction", "z"])
-    assert names == ["manifest.json"] + [f"{name}.npy" for name in arrays]
-
-
-@pytest.mark.parametrize("make", ["saved", "function"])
-def test_arrays_are_plain_and_little_endian(saved, release_function, tmp_path, make):
-    path = tmp_path / "release.cloak"
-    if make == "saved":
-        saved(noise=np.full(12, 0.4))
-    else:
-        release_function(noise=np.full(12, 0.4)).save(path)
-    with zipfile.ZipFile(path) as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+        assert archive.namelist() == ["manifest.json"] + [f"{name}.npy" for name in names]
         for name in archive.namelist()[1:]:
-            array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-            assert array.dtype.str == ("<i8" if name in ("matrix.npy", "z.npy", "centre.npy") else "<f8")
-    assert manifest_of(path)[0]["model"]["noise"] == "per row"
+            with archive.open(name) as member:
+                array = np.lib.format.read_array(member, allow_pickle=False)
+            assert array.dtype.str in ("<f8", "<i8")
+    assert (manifest["format"], manifest["schema"], manifest["unit"]) == ("cloakgp-release", 5, "one row")
+    assert set(manifest["certificate"]) == set(FIELDS)
+    assert len(manifest["certificate"]["parts"]) == (kind != "yes/no")
+    assert set(manifest["members"]) == {f"{name}.npy" for name in names}
+    digests = [*manifest["members"].values(), manifest["sha256"]]
+    assert all(len(digest) == 64 for digest in digests)
 
 
-# Damage
+def test_every_array_of_the_schema_is_in_some_file(contents):
+    found = {name for _, arrays in contents.values() for name in arrays}
+    plain = {name for name in found if not name[-1].isdigit()}
+    assert plain == set(PLAN_ARRAYS)
+    assert {name.rpartition("_")[0] for name in found - plain} == set(STAGE_ARRAYS)
 
 
-def test_a_flipped_bit_is_noticed(saved):
-    """test_container.py flips every bit of a smaller file."""
-    path = saved()
-    contents = path.read_bytes()
-    for position in range(0, len(contents), 7):
-        damaged = bytearray(contents)
-        damaged[position] ^= 1 << (position % 8)
-        path.write_bytes(damaged)
-        with pytest.raises(ReleaseFileError):
-            Release.load(path)
+# And what cannot be
 
 
-@pytest.mark.parametrize("reader", [Release.load, verify])
-def test_truncated_and_longer_files_are_noticed(saved, reader):
-    path = saved()
-    contents = path.read_bytes()
-    for length in [*range(0, len(contents), 61), len(contents) - 1]:
-        path.write_bytes(contents[:length])
-        with pytest.raises(ReleaseFileError):
-            reader(path)
-    for longer in (contents + b"\0", b"\0" + contents):
-        path.write_bytes(longer)
-        with pytest.raises(ReleaseFileError):
-            reader(path)
+def one_of_many(path, key):
+    """Whether a learned model, or one of many stages, is like the one before it."""
+    return path in (("learned",), ("stages",)) and key > 1
 
 
-@pytest.mark.parametrize("reader", [Release.load, verify])
-def test_files_that_are_not_there(tmp_path, reader):
-    with pytest.raises(FileNotFoundError, match="nothing"):
-        reader(tmp_path / "nothing")
-    with pytest.raises(OSError, match=tmp_path.name):
-        reader(tmp_path)
-    (tmp_path / "empty").write_bytes(b"")
-    with pytest.raises(ReleaseFileError, match="not a release file"):
-        reader(tmp_path / "empty")
+def places(value, path=(), *, objects=False):
+    """Where all values of a manifest are, or its objects alone."""
+    if isinstance(value, dict) or not objects:
+        yield path
+    if isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            if not one_of_many(path, key):
+                yield from places(inner, (*path, key), objects=objects)
 
 
-def test_another_zip_is_not_a_release(tmp_path):
-    (tmp_path / "zip").write_bytes(container.pack({"format": "something else"}, {}))
-    with pytest.raises(ReleaseFileError, match="not a release file: its format"):
-        Release.load(tmp_path / "zip")
-
-
-# Contents that fit no schema
-
-
-@pytest.mark.parametrize("schema", [5, 3, 2, 1, 0, "4", None, True, 4.0], ids=repr)
-def test_other_schemas_are_refused(saved, tamper, schema):
-    path = saved()
-    tamper(path, lambda manifest, arrays: manifest.update(schema=schema))
-    with pytest.raises(ReleaseFileError, match=r"schema .*; this version of cloakgp reads schema 4 alone"):
-        Release.load(path)
-
-
-JUNK = [None, True, -1, 1e308, 10**400, "x", [], [1, 2], ["a", "b"], {}]
-
-
-def leaves(value, path=()):
-    """The path of every object and every value in a manifest."""
-    yield path
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from leaves(inner, (*path, key))
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from leaves(inner, (*path, index))
-
-
-def set_at(value, path, junk):
-    for key in path[:-1]:
+def at(value, path):
+    for key in path:
         value = value[key]
-    value[path[-1]] = junk
+    return value
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(
-    "part",
-    [
-        "format",
-        "schema",
-        "unit",
-        "release",
-        "certificate",
-        "measurement",
-        "model",
-    ],
-)
-def test_junk_in_a_manifest_is_refused_or_harmless(saved, tamper, part):
-    """Nothing but ReleaseFileError from load, and from verify its own errors."""
-    path = saved(kernel=EQ([2.0]) * Matern32(3.0, active_dims=[0]))
-    contents = path.read_bytes()
-    places = [place for place in leaves(container.unpack(contents)[0]) if place and place[0] == part]
-    unexpected = []
-    for place in places:
-        for junk in JUNK:
-            path.write_bytes(contents)
-            tamper(path, lambda manifest, arrays, place=place, junk=junk: set_at(manifest, place, junk))
-            for reader in (Release.load, verify):
-                try:
-                    reader(path)
-                except ReleaseFileError:
-                    pass
-                except Exception as error:
-                    if type(error).__name__ != "VerificationError":
-                        unexpected.append((reader.__name__, place, repr(junk)[:20], repr(error)[:80]))
-    assert not unexpected
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(
-    "part",
-    [
-        "release",
-        "function",
-        "certificate",
-        "measurement",
-        "model",
-    ],
-)
-@pytest.mark.parametrize("kind", ["exact", "input-free"])
-def test_junk_in_a_functions_manifest_is_refused_or_harmless(release_function, tmp_path, tamper, kind, part):
-    path = tmp_path / "file"
-    release_function(kind).save(path)
-    contents = path.read_bytes()
-    places = [place for place in leaves(container.unpack(contents)[0]) if place and place[0] == part]
-    unexpected = []
-    for place in places:
-        for junk in JUNK:
-            path.write_bytes(contents)
-            tamper(path, lambda manifest, arrays, place=place, junk=junk: set_at(manifest, place, junk))
-            for reader in (FunctionRelease.load, verify):
-                try:
-                    reader(path)
-                except ReleaseFileError:
-                    pass
-                except Exception as error:
-                    if type(error).__name__ != "VerificationError":
-                        unexpected.append((reader.__name__, place, repr(junk)[:20], repr(error)[:80]))
-    assert not unexpected
-
-
-@pytest.mark.parametrize("kind", ["exact", "input-free"])
-def test_parts_of_a_function_too_many_or_too_few_are_refused(release_function, tmp_path, tamper, kind):
-    path = tmp_path / "file"
-    release_function(kind).save(path)
-    contents = path.read_bytes()
-    manifest, arrays, _ = reading.read_bytes(contents)
-    changes = [lambda m, a, name=name: a.pop(name) for name in arrays]
-    changes += [lambda m, a, key=key: m["function"].pop(key) for key in manifest["function"]]
-    changes += [
-        lambda m, a: m["function"].update(hidden="payload"),
-        lambda m, a: m.pop("function"),
-        lambda m, a: a.update(weights=np.ones(len(a["points"]))),
-        lambda m, a: a.update(y=np.arange(12.0)),
-        lambda m, a: a.update(noise=np.ones(12)),
-        lambda m, a: m["measurement"].update(kind="dense" if kind == "input-free" else "withheld"),
-        lambda m, a: a.update(centre=a["centre"][:-1]),
-        lambda m, a: a.update(centre=a["centre"].astype("<f8")),
-    ]
-    if kind == "exact":  # where X is withheld, nothing tells how many columns it has
-        changes.append(lambda m, a: a.update(points=np.hstack([a["points"], a["points"]])))
-    if kind == "input-free":
-        changes += [
-            lambda m, a: a.update(X=np.ones((12, 1))),
-            lambda m, a: a.update(matrix=np.ones((len(a["z"]), 12), dtype="<i8")),
-        ]
-    for change in changes:
-        path.write_bytes(contents)
-        tamper(path, change)
-        for reader in (FunctionRelease.load, verify):
+@every_kind
+def test_keys_too_many_or_too_few_are_refused(contents, written, kind):
+    manifest, _ = contents[kind]
+    for place in places(manifest, objects=True):
+        refused(written(kind, lambda m, a, place=place: at(m, place).update(notes="y = 3.14")))
+        for key in at(manifest, place):
+            path = written(kind, lambda m, a, place=place, key=key: at(m, place).pop(key))
             with pytest.raises(ReleaseFileError):
-                reader(path)
+                reading.read(path)
 
 
-def test_predictions_cannot_carry_a_functions_parts(saved, tamper):
-    path = saved()
-    contents = path.read_bytes()
-    for change in (
-        lambda m, a: m.update(function={"reach": 1.0, "prior_seed": None}),
-        lambda m, a: a.update(points=np.ones((4, 1))),
-        lambda m, a: a.update(centre=np.ones(len(a["z"]), dtype="<i8")),
-    ):
-        path.write_bytes(contents)
-        tamper(path, change)
+@every_kind
+def test_arrays_too_many_or_too_few_are_refused(contents, written, kind):
+    """Those of every other kind of file among them: twelve numbers could ride along unread, y itself, say."""
+    own = contents[kind][1]
+    others = {name: array for _, arrays in contents.values() for name, array in arrays.items()}
+    numbered = {f"{name}_{number}": others["z_0"] for name in STAGE_ARRAYS for number in ("9", "00", "100")}
+    for name, array in {**others, **numbered, "y": forging.Y, "matrix": others["matrix_0"]}.items():
+        free = name == "inducing" and "prior" in contents[kind][0]["model"]
+        if name not in own and not free:
+            path = written(kind, lambda m, a, name=name, array=array: a.update({name: array}))
+            with pytest.raises(ReleaseFileError):
+                reading.read(path)
+    for name in own:
+        digest = contents[kind][0]["inputs_sha256"]
+        if name not in (("X", "people", "rows_each") if digest else ()):
+            refused(written(kind, lambda m, a, name=name: a.pop(name)))
+
+
+CHANGES = {
+    "longer": lambda array: np.concatenate([array, array[:1]]),
+    "shorter": lambda array: array[:-1],
+    "none": lambda array: array[:0],
+    "deeper": lambda array: array[None],
+    "big-endian": lambda array: array.astype(array.dtype.newbyteorder(">")),
+    "half as wide": lambda array: array.astype("<f4" if array.dtype.kind == "f" else "<i4"),
+    "other numbers": lambda array: array.astype("<i8" if array.dtype.kind == "f" else "<f8"),
+    "complex": lambda array: array.astype(complex),
+    "texts": lambda array: array.astype(str),
+    "NaN": lambda array: np.where(np.arange(array.size).reshape(array.shape) == 0, np.nan, array),
+    "endless": lambda array: np.where(np.arange(array.size).reshape(array.shape) == 0, -np.inf, array),
+}
+
+
+@every_kind
+@pytest.mark.parametrize("how", CHANGES)
+def test_arrays_of_another_shape_or_kind_are_refused(contents, written, kind, how):
+    for name in contents[kind][1]:
+        if name == "inducing" and how in ("longer", "shorter"):
+            continue  # there may be any number
+        path = written(kind, lambda m, a, name=name: a.update({name: CHANGES[how](a[name])}))
         with pytest.raises(ReleaseFileError):
-            Release.load(path)
+            reading.read(path)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("epsilon", 1), ("n_rows", 12.0), ("insecure", 0), ("sigma", 1e20), ("unit", 1), ("jitter", False)],
-)
-def test_the_certificates_values_must_be_of_their_type(saved, tamper, name, value):
-    path = saved()
-    tamper(path, lambda manifest, arrays: manifest["certificate"].update({name: value}))
-    with pytest.raises(ReleaseFileError, match="certificate"):
-        Release.load(path)
+JUNK = [None, True, -1, 0, 2**70, 1e308, -0.0, "x", [1.0], {"x": 1}, [[]]]
+JUNK_KINDS = ["cells with windows", "function", "after another", "categories", "people's rows of classes"]
 
 
-def test_keys_too_many_or_too_few_are_refused(saved, tamper):
-    path = saved()
-    contents = path.read_bytes()
-    for place in ((), ("certificate",), ("model",), ("measurement",), ("model", "kernel")):
-
-        def inner(manifest, place=place):
-            for key in place:
-                manifest = manifest[key]
-            return manifest
-
-        for key in [*inner(container.unpack(contents)[0]), None]:
-            if key in ("members", "sha256"):
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", JUNK_KINDS)
+def test_junk_in_a_manifest_is_refused_or_harmless(contents, written, kind):
+    """No other error than those that are documented, from load or from verify, and no work without end."""
+    manifest, shown = contents[kind][0], kind not in forging.IN_PART
+    unexpected = []
+    for place in list(places(manifest))[1:]:
+        for junk in JUNK:
+            if repr(at(manifest, place)) == repr(junk):
                 continue
-            path.write_bytes(contents)
-            if key is None:
-                tamper(path, lambda manifest, arrays, inner=inner: inner(manifest).update(hidden="payload"))
-            else:
-                tamper(path, lambda manifest, arrays, inner=inner, key=key: inner(manifest).pop(key))
-            with pytest.raises(ReleaseFileError):
-                Release.load(path)
+            path = written(kind, lambda m, a, p=place, junk=junk: at(m, p[:-1]).__setitem__(p[-1], junk))
+            try:
+                cloakgp.load(path)
+            except ReleaseFileError:
+                continue
+            except Exception as error:
+                unexpected.append((place, junk, repr(error)[:80]))
+            try:
+                complete = verify(path).complete
+            except (ReleaseFileError, VerificationError):
+                continue
+            # Settings, and what earlier releases promised: see the table in docs/release-file.md.
+            words = place[0] in ("learned", "given", "model", "kappa", "people", "grid")
+            numbers = place[-1] in ("iterations", "jitter", "bias", "gap", "prior_seed")
+            if complete == shown and not (words or numbers or (kind == "hidden" and place[-1] == "n_rows")):
+                unexpected.append((place, junk, "passed"))
+    assert not unexpected
 
 
-def test_arrays_too_many_or_too_few_are_refused(saved, tamper):
-    path = saved()
-    contents = path.read_bytes()
-    for name in reading.read_bytes(contents)[1]:
-        path.write_bytes(contents)
-        tamper(path, lambda manifest, arrays, name=name: arrays.pop(name))
-        with pytest.raises(ReleaseFileError):
-            Release.load(path)
-    path.write_bytes(contents)
-    tamper(path, lambda manifest, arrays: arrays.update(y=np.arange(12.0)))
-    with pytest.raises(ReleaseFileError, match="not in the schema"):
-        Release.load(path)
-
-
-def test_a_noise_array_that_the_model_does_not_use_is_refused(saved, tamper):
-    """Twelve numbers could ride along unread: y itself, say."""
-    path = saved()
-    tamper(path, lambda manifest, arrays: arrays.update(noise=np.arange(1.0, 13.0)))
-    with pytest.raises(ReleaseFileError, match="noise"):
-        Release.load(path)
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_arrays_must_be_finite(saved, tamper, value):
-    path = saved(noise=np.full(12, 0.4))
-    contents = path.read_bytes()
-    for name in ("X", "X_star", "weights", "noise", "reconstruction", "offset", "gp_std"):
-        path.write_bytes(contents)
-        tamper(path, lambda manifest, arrays, name=name: arrays[name].flat.__setitem__(0, value))
-        with pytest.raises(ReleaseFileError, match=f"{name} must be finite"):
-            Release.load(path)
-
-
-def test_shapes_and_dtypes_must_fit(saved, tamper):
-    path = saved(noise=np.full(12, 0.4))
-    contents = path.read_bytes()
-    changes = [
-        lambda a: a[:-1],
-        lambda a: a[..., None],
-        lambda a: a.astype(">f8"),
-        lambda a: a.astype("<f4"),
-        lambda a: a.astype("<i4"),
-        lambda a: a.astype(complex),
-        lambda a: a.astype(str),
-        lambda a: a[:0],
-    ]
-    for name in reading.read_bytes(contents)[1]:
-        for change in changes:
-            path.write_bytes(contents)
-            tamper(path, lambda manifest, arrays, n=name, c=change: arrays.update({n: c(arrays[n])}))
-            with pytest.raises(ReleaseFileError, match="release file: "):
-                Release.load(path)
-
-
-@pytest.mark.parametrize("reader", [Release.load, verify])
-def test_files_without_rows_measurements_or_test_points_are_refused(saved, tamper, reader):
-    path = saved()
-    contents = path.read_bytes()
-    emptied = {
-        "rows": {"X": (slice(0),), "matrix": (slice(None), slice(0))},
-        "measurements": {"matrix": (slice(0),), "z": (slice(0),), "reconstruction": (slice(None), slice(0))},
-        "test points": {
-            name: (slice(0),) for name in ("X_star", "weights", "reconstruction", "offset", "gp_std")
-        },
-        "columns": {"X": (slice(None), slice(0)), "X_star": (slice(None), slice(0))},
-    }
-    for cuts in emptied.values():
-        path.write_bytes(contents)
-        tamper(
-            path,
-            lambda manifest, arrays, cuts=cuts: arrays.update({n: arrays[n][cut] for n, cut in cuts.items()}),
-        )
-        with pytest.raises(ReleaseFileError):
-            reader(path)
+def test_the_page_names_every_member_key_and_word(contents):
+    """``docs/release-file.md``, for readers in other languages."""
+    text = (Path(__file__).parents[2] / "docs" / "release-file.md").read_text(encoding="utf-8")
+    for name in (*PLAN_ARRAYS, *(f"{name}_j" for name in STAGE_ARRAYS)):
+        assert f"`{name}.npy`" in text
+    own = {"kind", "name", "correlation", "active_dims", "variance", "period"}  # of kernels and columns
+    for manifest, _ in contents.values():
+        for place in places(manifest):
+            key = place[-1] if place else ""
+            if isinstance(key, str) and key and place[0] not in ("members", "custodians_words_unchecked"):
+                assert key in own or f"`{key}`" in text, place
+    for word in (*DESIGNS, *BOUNDS, *APPROXIMATIONS, *UNITS, *OUTCOMES, MEANS, FUNCTION, STAGED):
+        assert f'`"{word}"`' in text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -10,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloakgp import GP, Release
-from cloakgp.kernels import EQ, Constant, Gibbs, from_spec
+import cloakgp
+from cloakgp import GP
+from cloakgp.kernels import EQ, Gibbs, from_spec
 
 KNOTS = ([0.0, 20.0, 80.0], [5.0, 10.0, 40.0])
 KERNEL = Gibbs(KNOTS, variance=3.0)
@@ -41,7 +41,7 @@ def test_one_lengthscale_everywhere_is_eq(columns):
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
-@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), spread=st.floats(0.0, 4.0))
 def test_it_is_positive_semi_definite_however_the_lengthscale_jumps(columns, seed, spread):
     rng = np.random.default_rng(seed)
@@ -63,17 +63,9 @@ def test_knots_are_kept_at_knots_between_and_beyond():
     assert 2.0 < at[3] < 9.0
     np.testing.assert_allclose(at[4:], [1.0, 4.0], rtol=1e-12)
 
-
-def test_the_order_of_knots_does_not_matter_in_one_column():
-    turned = ([80.0, 0.0, 20.0], [40.0, 5.0, 10.0])
+    turned = ([80.0, 0.0, 20.0], [40.0, 5.0, 10.0])  # in one column their order does not matter
     assert Gibbs(turned, variance=3.0) == KERNEL
     assert Gibbs((np.array(turned[0])[:, None], np.array(turned[1])), variance=3.0) == KERNEL
-
-
-def test_columns_of_their_own_are_a_product():
-    X = np.random.default_rng(0).uniform(0, 80, size=(6, 2))
-    kernel = Gibbs(KNOTS, active_dims=[1]) * Gibbs(([0.0], [2.0]), active_dims=[0])
-    np.testing.assert_allclose(kernel(X), Gibbs(KNOTS)(X[:, 1:]) * EQ(2.0)(X[:, :1]), rtol=1e-12)
 
 
 def test_lengthscales_of_any_size_neither_warn_nor_give_nan():
@@ -85,50 +77,48 @@ def test_lengthscales_of_any_size_neither_warn_nor_give_nan():
         np.testing.assert_array_equal(np.diagonal(K), np.ones(5))
 
 
-def test_a_file_holds_the_knots_and_predicts(tmp_path):
-    X = np.linspace(0, 80, 12)[:, None]
-    release = GP(KERNEL, 0.3, (0, 5)).plan(X, X_star=X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
-    release.save(tmp_path / "file")
-    again = Release.load(tmp_path / "file")
-    assert again.plan.gp.kernel == KERNEL
-    np.testing.assert_array_equal(again.predict(X + 1), release.predict(X + 1))
-
-
-def test_a_file_cannot_hold_a_function(tmp_path):
-    kernel = Gibbs(lambda X: lengthscale(X[:, 0]), variance=3.0)
+@pytest.mark.parametrize("function", [False, True])
+def test_a_file_holds_knots_but_no_function(tmp_path, function):
+    kernel = Gibbs(lambda X: lengthscale(X[:, 0]), variance=3.0) if function else KERNEL
     X = np.linspace(0, 80, 12)[:, None]
     release = GP(kernel, 0.3, (0, 5)).plan(X, X_star=X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
     release.save(tmp_path / "file")
-    with pytest.raises(ValueError, match="custom kernel, which its file cannot hold"):
-        Release.load(tmp_path / "file").predict(X)
-    again = Release.load(tmp_path / "file", kernel=kernel)
+    if function:
+        with pytest.raises(ValueError, match="custom kernel, which its file cannot hold"):
+            cloakgp.load(tmp_path / "file").predict(X)
+        assert repr(kernel).endswith("<lambda>>, variance=3.0)")  # and no address in memory
+    again = cloakgp.load(tmp_path / "file", kernel=kernel if function else None)
+    assert again.plan.gp.kernel == kernel
     np.testing.assert_array_equal(again.predict(X + 1), release.predict(X + 1))
-    assert repr(kernel).endswith("<lambda>>, variance=3.0)")  # and no address in memory
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error", "match"),
+    ("wrong", "match"),
     [
-        (10.0, TypeError, "lengthscale must be knots or a function; got 10.0.* use EQ"),
-        (None, TypeError, "lengthscale must be knots or a function; got None"),
-        (EQ, TypeError, "lengthscale must be knots or a function"),
-        (EQ(1.0), TypeError, "lengthscale must be knots or a function"),
-        (([0, 1], [1, 2], [3, 4]), TypeError, "lengthscale must be knots or a function"),
-        (([0, 1], [1, 0]), ValueError, "lengthscale must be above 0 everywhere"),
-        (([0, 1], [1, -2]), ValueError, "lengthscale must be above 0 everywhere"),
-        (([0, 1], [1, math.inf]), ValueError, "lengthscale must be finite"),
-        (([0, math.nan], [1, 2]), ValueError, "lengthscale's positions must be finite"),
-        (([0, 1e200], [1, 2]), ValueError, "lengthscale's positions must be at most 1e"),
-        (([0, 1], [1, 2, 3]), ValueError, "as many positions as lengthscales; got 2 and 3"),
-        (([0, 0], [1, 2]), ValueError, "lengthscale's positions must differ"),
-        (([], []), ValueError, "lengthscale's positions must be a matrix"),
-        (("ab", [1, 2]), TypeError, "lengthscale's positions must hold real numbers"),
-        ((range(1001), np.ones(1001)), ValueError, "lengthscale must have at most 1000 knots; got 1001"),
+        (10.0, "must be knots or a function; got 10.0.* use EQ"),
+        (None, "must be knots or a function; got None"),
+        (EQ, "must be knots or a function"),
+        (EQ(1.0), "must be knots or a function"),
+        (([0, 1], [1, 2], [3, 4]), "must be knots or a function"),
+        (([0, 1], [1, 0]), "must be above 0 everywhere"),
+        (([0, 1], [1, math.inf]), "must be finite"),
+        (([0, math.nan], [1, 2]), "positions must be finite"),
+        (([0, 1e200], [1, 2]), "positions must be at most 1e"),
+        (([0, 1], [1, 2, 3]), "as many positions as lengthscales; got 2 and 3"),
+        (([0, 0], [1, 2]), "positions must differ"),
+        (([], []), "positions must be a matrix"),
+        (("ab", [1, 2]), "positions must hold real numbers"),
+        ((range(1001), np.ones(1001)), "must have at most 1000 knots; got 1001"),
+        ([1.0, 2.0], "positions"),
+        ([[0, 1], [1, "2"]], "must hold real numbers"),
+        ([[0], [[[[1]]]]], "must be one-dimensional"),
     ],
 )
-def test_wrong_lengthscales_are_named(wrong, error, match):
-    with pytest.raises(error, match=match):
+def test_wrong_lengthscales_are_named_in_files_too(wrong, match):
+    with pytest.raises((ValueError, TypeError), match=rf"lengthscale.*{match}"):
         Gibbs(wrong)
+    with pytest.raises(ValueError, match="lengthscale"):
+        from_spec(KERNEL.to_spec() | {"lengthscale": wrong})
 
 
 @pytest.mark.parametrize(
@@ -154,29 +144,3 @@ def test_columns_are_checked():
         Gibbs(KNOTS, active_dims=[0, 1])
     with pytest.raises(ValueError, match=r"active_dims must name columns of X, which has 1; got \(3,\)"):
         Gibbs(KNOTS, active_dims=[3])([[1.0]])
-    with pytest.raises(ValueError, match="variance must be finite and above 0"):
-        Gibbs(KNOTS, variance=0.0)
-
-
-@pytest.mark.parametrize(
-    "lengthscale",
-    [
-        None,
-        3.0,
-        [],
-        [1.0, 2.0],
-        [[0, 1], [1, "2"]],
-        [[0, 1], [1, None]],
-        [[0], [[[[1]]]]],
-        [[0, 1], [1, 0]],
-        {},
-    ],
-)
-def test_malformed_specs_are_refused(lengthscale):
-    with pytest.raises(ValueError, match="lengthscale"):
-        from_spec(KERNEL.to_spec() | {"lengthscale": lengthscale})
-
-
-def test_parts_of_sums_come_back_from_json():
-    kernel = KERNEL * Gibbs(([(0, 0), (1, 2)], [1, 2]), active_dims=[2, 0]) + Constant(1.0)
-    assert from_spec(json.loads(json.dumps(kernel.to_spec()))) == kernel

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import json
 import math
 import pickle
 from dataclasses import FrozenInstanceError, replace
@@ -143,18 +142,6 @@ def test_lengthscales_and_variance_multiply_over_dimensions():
     np.testing.assert_allclose(Integral(EQ(scales, variance=3.0))(X, Z), expected, rtol=1e-12)
 
 
-def test_is_the_average_of_the_kernel_over_many_points():
-    kernel, boxes, x = EQ([0.8, 2.0], variance=3.0), random_boxes(4, 2), np.array([[0.3, -1.0], [4.0, 2.0]])
-    nodes, weights = np.polynomial.legendre.leggauss(32)
-    share = np.array(list(itertools.product(nodes, nodes))) / 2 + 0.5
-    weight = np.outer(weights, weights).ravel() / 4
-    inside = [low + share * (high - low) for low, high in zip(boxes.lower, boxes.upper, strict=True)]
-    between = [[weight @ kernel(a, b) @ weight for a in inside] for b in inside]
-    np.testing.assert_allclose(Integral(kernel)(boxes), between, rtol=1e-10)
-    to_points = [weight @ kernel(a, x) for a in inside]
-    np.testing.assert_allclose(Integral(kernel)(boxes, Points(x)), to_points, rtol=1e-10)
-
-
 def test_points_have_the_base_kernel():
     rng = np.random.default_rng(2)
     x, z = rng.normal(size=(9, 3)), rng.normal(size=(5, 3))
@@ -172,12 +159,7 @@ def test_small_boxes_become_points(width):
     assert UNIT.diag(Boxes(zero, zero + width)) == pytest.approx(1.0, abs=max(1e-15, width))
 
 
-@given(
-    cut=st.floats(0.01, 0.99),
-    lower=st.floats(-3, 3),
-    width=st.floats(1e-3, 50),
-    other=st.floats(0, 20),
-)
+@given(cut=st.floats(0.01, 0.99), lower=st.floats(-3, 3), width=st.floats(1e-3, 50), other=st.floats(0, 20))
 def test_a_union_of_neighbours_is_their_mean_by_size(cut, lower, width, other):
     middle, upper = lower + cut * width, lower + width
     K = UNIT([[lower, middle], [middle, upper], [lower, upper]], [[0.5, 0.5 + other]])[:, 0]
@@ -219,21 +201,13 @@ def test_is_exactly_symmetric(X, Z):
         np.testing.assert_array_equal(kernel.diag(X), np.diagonal(kernel(X)))
 
 
-@given(X=boxes_1d)
-def test_is_positive_semi_definite_within_its_range(X):
-    K = Integral(EQ(3.7, variance=2.5))(X)
-    eigenvalues = np.linalg.eigvalsh(K)
-    assert eigenvalues[0] >= -1e-12 * eigenvalues[-1]
-    assert K.min() >= 0.0
-    assert K.max() <= 2.5
-
-
-@pytest.mark.parametrize("normalise", [True, False])
 @pytest.mark.parametrize("seed", range(5))
-def test_boxes_mixed_with_points_are_positive_semi_definite(normalise, seed):
-    X = boxes_and_points(seed)
-    eigenvalues = np.linalg.eigvalsh(Integral(EQ([0.8, 5.0]), normalise=normalise)(X))
-    assert eigenvalues[0] >= -1e-13 * eigenvalues[-1]
+def test_boxes_mixed_with_points_are_positive_semi_definite(seed):
+    for normalise in (True, False):
+        eigenvalues = np.linalg.eigvalsh(
+            Integral(EQ([0.8, 5.0]), normalise=normalise)(boxes_and_points(seed))
+        )
+        assert eigenvalues[0] >= -1e-13 * eigenvalues[-1]
 
 
 @given(order=st.permutations(range(12)), seed=st.integers(0, 9))
@@ -241,12 +215,6 @@ def test_the_order_of_rows_does_not_matter(order, seed):
     X, order = boxes_and_points(seed), list(order)
     K = Integral(EQ([0.8, 2.0]))(X)
     np.testing.assert_array_equal(Integral(EQ([0.8, 2.0]))(X[order]), K[np.ix_(order, order)])
-
-
-def test_the_order_of_dimensions_does_not_matter():
-    X = random_boxes(6, 3)
-    turned = Boxes(X.lower[:, ::-1], X.upper[:, ::-1])
-    np.testing.assert_allclose(Integral(EQ([1, 2, 3]))(X), Integral(EQ([3, 2, 1]))(turned), rtol=1e-15)
 
 
 @given(
@@ -289,9 +257,8 @@ def test_dimensions_that_are_not_read_count_in_the_volume_only():
     one = Boxes(X.lower[:, 1], X.upper[:, 1])
     np.testing.assert_array_equal(mean(X), Integral(EQ(1.3))(one))
     volume = np.prod(X.upper - X.lower, axis=1)
-    np.testing.assert_allclose(
-        replace(mean, normalise=False)(X), mean(X) * np.outer(volume, volume), rtol=1e-14
-    )
+    total = replace(mean, normalise=False)(X)
+    np.testing.assert_allclose(total, mean(X) * np.outer(volume, volume), rtol=1e-14)
 
 
 def test_range():
@@ -305,11 +272,7 @@ def test_range():
 
 
 def test_sums_products_and_scales():
-    X = boxes_and_points()
-    a, b = Integral(EQ(0.5, variance=2.0)), Integral(EQ([3.0, 1.0]))
-    np.testing.assert_array_equal((a + b)(X), a(X) + b(X))
-    np.testing.assert_array_equal((a + Constant(2.0)).diag(X), a.diag(X) + 2.0)
-    np.testing.assert_allclose((2.5 * a)(X), Integral(EQ(0.5, variance=5.0))(X), rtol=1e-14)
+    X, a, b = boxes_and_points(), Integral(EQ(0.5, variance=2.0)), Integral(EQ([3.0, 1.0]))
     parts = Integral(EQ(0.5, active_dims=[0])) * Integral(EQ(2.0, active_dims=[1]))
     np.testing.assert_allclose(parts(X), Integral(EQ([0.5, 2.0]))(X), rtol=1e-14)
     many = np.vstack([boxes_and_points(seed) for seed in range(25)])  # so that sums go block by block
@@ -317,47 +280,15 @@ def test_sums_products_and_scales():
 
 
 @pytest.mark.parametrize(
-    "kernel", [Integral(EQ([0.1, 2.0], variance=math.pi)), Integral(EQ(1), normalise=False)]
-)
-def test_it_is_a_value(kernel):
-    X = boxes_and_points()
-    names = {"__builtins__": {}, "EQ": EQ, "Integral": Integral}
-    twins = [
-        from_spec(json.loads(json.dumps(kernel.to_spec(), allow_nan=False))),
-        eval(repr(kernel), names),  # noqa: S307 (our own text, no builtins)
-        pickle.loads(pickle.dumps(kernel)),  # noqa: S301
-        copy.deepcopy(kernel),
-    ]
-    for twin in twins:
-        assert type(twin) is Integral
-        assert twin == kernel
-        assert hash(twin) == hash(kernel)
-        np.testing.assert_array_equal(twin(X), kernel(X))
-    assert kernel != replace(kernel, normalise=not kernel.normalise) != kernel.kernel
-    combined = 0.1 * kernel + Constant(1 / 3)
-    assert from_spec(json.loads(json.dumps(combined.to_spec()))) == combined
-    with pytest.raises(FrozenInstanceError):
-        kernel.normalise = False
-    assert not hasattr(kernel, "__dict__")
-
-
-def test_spec_and_repr():
-    kernel = Integral(EQ(25.0))
-    assert kernel.to_spec() == {"kind": "Integral", "kernel": EQ(25.0).to_spec(), "normalise": True}
-    assert repr(kernel) == "Integral(kernel=EQ(lengthscale=25.0, variance=1.0), normalise=True)"
-
-
-@pytest.mark.parametrize(
     ("changes", "match"),
     [
+        *(
+            ({"kernel": bad.to_spec()}, "kernel must be EQ")
+            for bad in (Matern32(1.0), UNIT, EQ(1.0) + EQ(2.0))
+        ),
         ({"kernel": None}, "must be a dict with a kind"),
-        ({"kernel": Matern32(1.0).to_spec()}, "kind Integral is not valid: kernel must be EQ"),
-        ({"kernel": Integral(EQ(1.0)).to_spec()}, "kind Integral is not valid: kernel must be EQ"),
-        ({"kernel": (EQ(1.0) + EQ(2.0)).to_spec()}, "kind Integral is not valid: kernel must be EQ"),
         ({"kernel": {"kind": "Custom", "name": "f"}}, "cannot be rebuilt from a file"),
-        ({"kernel": EQ(1.0).to_spec() | {"lengthscale": -1.0}}, "lengthscale must be finite and above 0"),
-        ({"normalise": 1}, "normalise must be true or false; got 1"),
-        ({"normalise": None}, "normalise must be true or false"),
+        ({"normalise": 1}, "normalise must be True or False; got 1"),
         ({"boxes": True}, "exactly the keys"),
     ],
 )
@@ -454,51 +385,36 @@ def test_typed_inputs_are_frozen_and_pickle():
     for rows in (boxes, points):
         for twin in (rows, pickle.loads(pickle.dumps(rows)), copy.deepcopy(rows)):  # noqa: S301
             np.testing.assert_array_equal(np.asarray(twin)[:, 0], np.zeros(3))
-            for name in type(rows).__slots__:
+            for name in ("lower", "upper"):
                 assert not getattr(twin, name).flags.writeable
                 with pytest.raises(FrozenInstanceError):
                     setattr(twin, name, lower)
 
 
 @pytest.mark.parametrize(
-    ("build", "error", "match"),
+    ("build", "name", "got"),
     [
-        (lambda: Boxes([0.0], [0.0]), ValueError, r"lower must be below upper .* row 0, dimension 0.*Points"),
-        (
-            lambda: Boxes([[0, 1], [0, 3]], [[1, 2], [1, 2]]),
-            ValueError,
-            "row 1, dimension 1, got 3.0 and 2.0",
-        ),
-        (lambda: Boxes([0.0], [1.0, 2.0]), ValueError, r"upper must have the shape of lower, \(1, 1\); got"),
-        (lambda: Boxes([math.nan], [1.0]), ValueError, "lower must be finite"),
-        (lambda: Boxes([0.0], [math.inf]), ValueError, "upper must be finite"),
-        (lambda: Boxes(["a"], [1.0]), TypeError, "lower must hold real numbers"),
-        (lambda: Boxes(np.zeros((1, 1, 1)), [1.0]), ValueError, "lower must be a matrix"),
-        (
-            lambda: Boxes(np.zeros((0, 2)), np.zeros((0, 2))),
-            ValueError,
-            "lower must be a matrix with at least",
-        ),
-        (lambda: Points([[math.inf]]), ValueError, "x must be finite"),
-        (lambda: Points(np.zeros((2, 2, 2))), ValueError, "x must be a matrix"),
-        (lambda: Points(["a"]), TypeError, "x must hold real numbers"),
-        (lambda: UNIT([1.0, 2.0]), ValueError, r"X must have two columns per dimension.*Points\(x\)"),
-        (lambda: UNIT.diag(np.zeros((2, 3))), ValueError, "X must have two columns per dimension .* got 3"),
-        (lambda: UNIT([[0, 1], [2, 1]]), ValueError, "X must have no lower edge above .* row 1, dimension 0"),
-        (lambda: UNIT([[0, 1]], [[2, 1]]), ValueError, r"Z must have no lower edge above .*Points\(x\)"),
-        (lambda: UNIT(Points([1.0]), Points([[1.0, 2.0]])), ValueError, r"Z must have 2 column\(s\)"),
-        (lambda: UNIT([[0.0, math.nan]]), ValueError, "X must be finite"),
-        (lambda: Integral(EQ([1.0, 2.0]))(Points([1.0])), ValueError, "lengthscale must have one entry per"),
-        (
-            lambda: Integral(EQ(1.0, active_dims=[1]))([[0.0, 1.0]]),
-            ValueError,
-            "active_dims must name columns",
-        ),
+        (lambda: Boxes([0.0], [0.0]), "lower", "0.0 and 0.0 in row 0, dimension 0"),
+        (lambda: Boxes([[0, 1], [0, 3]], [[1, 2], [1, 2]]), "lower", "3.0 and 2.0 in row 1, dimension 1"),
+        (lambda: Boxes([0.0], [1.0, 2.0]), "upper", "(2, 1)"),
+        (lambda: Boxes([math.nan], [1.0]), "lower", None),
+        (lambda: Boxes([0.0], [math.inf]), "upper", None),
+        (lambda: Points([[math.inf]]), "x", None),
+        (lambda: UNIT([1.0, 2.0]), "X", "1"),
+        (lambda: UNIT.diag(np.zeros((2, 3))), "X", "3"),
+        (lambda: UNIT([[0, 1], [2, 1]]), "X", "2.0 and 1.0 in row 1, dimension 0"),
+        (lambda: UNIT([[0, 1]], [[2, 1]]), "Z", "2.0 and 1.0 in row 0, dimension 0"),
+        (lambda: UNIT(Points([1.0]), Points([[1.0, 2.0]])), "Z", None),
+        (lambda: UNIT([[0.0, math.nan]]), "X", None),
+        (lambda: Integral(EQ([1.0, 2.0]))(Points([1.0])), "lengthscale", None),
+        (lambda: Integral(EQ(1.0, active_dims=[1]))([[0.0, 1.0]]), "active_dims", None),
     ],
 )
-def test_bad_inputs_are_named(build, error, match):
-    with pytest.raises(error, match=match):
+def test_bad_inputs_are_named(build, name, got):
+    with pytest.raises(cloakgp.ArgumentError) as caught:
         build()
+    assert caught.value.name == name
+    assert got in (None, caught.value.got)
 
 
 def test_strict_array_api():
@@ -545,7 +461,9 @@ def test_releases_of_binned_outcomes(kernel, design, tmp_path, noiseless, textbo
     boxes, points = bins(), Points(np.linspace(0.0, 12.0, 5))
     y = np.random.default_rng(4).uniform(-1.0, 4.0, len(boxes))
     gp = model(kernel)
-    plan = gp.plan(np.asarray(boxes), X_star=np.asarray(points), epsilon=1.0, delta=0.01, design=design)
+    with pytest.raises(ValueError, match="must have two columns per dimension"):
+        gp.plan([0.0, 1.0], X_star=[2.0], epsilon=1.0, delta=0.01)
+    plan = gp.plan(boxes, X_star=points, epsilon=1.0, delta=0.01, design=design)
     np.testing.assert_array_equal(plan.X, np.asarray(boxes))
     np.testing.assert_array_equal(plan.X_star, np.asarray(points))
     expected, std = textbook(kernel, 0.4, 0.7, np.asarray(boxes), np.asarray(points), y)
@@ -554,22 +472,13 @@ def test_releases_of_binned_outcomes(kernel, design, tmp_path, noiseless, textbo
 
     release, path = plan.release(y), tmp_path / "bins.cloak"
     release.save(path)
-    loaded = cloakgp.Release.load(path)
+    loaded = cloakgp.load(path)
     assert loaded.plan.gp.kernel == kernel
     np.testing.assert_array_equal(loaded.mean, release.mean)
     elsewhere = Points([0.5, 7.0])
     np.testing.assert_array_equal(loaded.predict(elsewhere), release.predict(np.asarray(elsewhere)))
     np.testing.assert_array_equal(loaded.predict(boxes[:2]), release.predict(np.asarray(boxes)[:2]))
     assert not any("NOT" in check for check in cloakgp.verify(path).checks)
-
-
-def test_plans_take_typed_inputs():
-    boxes, points, gp = bins(), Points([1.0, 2.0]), model(KERNELS["mean"])
-    typed = gp.plan(boxes, X_star=points, epsilon=1.0, delta=0.01)
-    plain = gp.plan(np.asarray(boxes), X_star=np.asarray(points), epsilon=1.0, delta=0.01)
-    np.testing.assert_array_equal(typed.noise_std, plain.noise_std)
-    with pytest.raises(ValueError, match="must have two columns per dimension"):
-        gp.plan([0.0, 1.0], X_star=[2.0], epsilon=1.0, delta=0.01)
 
 
 def test_whole_functions_of_binned_outcomes(tmp_path):
@@ -579,24 +488,6 @@ def test_whole_functions_of_binned_outcomes(tmp_path):
         release = plan.release(np.linspace(0, 3, len(boxes)))
         release.save(path)
         points = Points([1.0, 5.0])
-        loaded = cloakgp.FunctionRelease.load(path)
+        loaded = cloakgp.load(path)
         np.testing.assert_array_equal(loaded.query(points), release.query(np.asarray(points)))
         cloakgp.verify(path)
-
-
-def test_bins_as_boxes_predict_better_than_bins_as_centres():
-    """Means over wide bins, of a function from the prior: its values at points are then underestimated
-    in size when a mean is taken for the value at the bin's centre."""
-    kernel, fine = EQ(1.0), np.linspace(0, 12, 241)[:, None]
-    root = np.linalg.cholesky(kernel(fine) + 1e-10 * np.eye(len(fine)))
-    f = root @ np.random.default_rng(0).normal(size=(241, 40))
-    boxes = Boxes(np.arange(0.0, 12.0, 2.0), np.arange(2.0, 14.0, 2.0))
-    inside = (boxes.lower <= fine.T) & (boxes.upper >= fine.T)
-    y = (inside / inside.sum(axis=1, keepdims=True)) @ f
-
-    def error(k, X, X_star):
-        return np.sqrt(np.mean((k(X_star, X) @ np.linalg.solve(k(X) + 1e-3 * np.eye(6), y) - f) ** 2))
-
-    as_boxes = error(Integral(kernel), boxes, Points(fine))
-    as_centres = error(kernel, (boxes.lower + boxes.upper) / 2, fine)
-    assert as_boxes < 0.95 * as_centres

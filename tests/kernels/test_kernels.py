@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
 import tracemalloc
@@ -17,9 +16,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from cloakgp import kernels
 from cloakgp.kernels import (
     EQ,
+    Category,
     Constant,
     Custom,
-    Gibbs,
     Linear,
     Matern,
     Matern12,
@@ -55,27 +54,6 @@ def Z():
 # Values
 
 
-def test_eq_by_hand():
-    np.testing.assert_allclose(EQ(2.0, variance=3.0)([[0.0]], [[4.0]]), [[3.0 * math.exp(-2.0)]])
-
-
-def test_periodic_agrees_with_scikit_learn_in_one_dimension():
-    x = np.linspace(-4.0, 9.0, 23)[:, None]
-    ours = Periodic(0.7, period=1.9, variance=2.0)(x)
-    np.testing.assert_allclose(ours, (2.0 * sk.ExpSineSquared(0.7, 1.9))(x), rtol=1e-11)
-
-
-def test_rational_quadratic_agrees_with_scikit_learn(X, Z):
-    ours = RationalQuadratic(0.7, alpha=1.4)(X, Z)
-    np.testing.assert_allclose(ours, sk.RationalQuadratic(0.7, 1.4)(X, Z), rtol=1e-12)
-
-
-def test_linear_and_polynomial_agree_with_scikit_learn(X, Z):
-    np.testing.assert_allclose((Linear() + Constant(0.49))(X, Z), sk.DotProduct(0.7)(X, Z), rtol=1e-12)
-    ours = Polynomial(degree=2, offset=0.49)(X, Z)
-    np.testing.assert_allclose(ours, (sk.DotProduct(0.7) ** 2)(X, Z), rtol=1e-12)
-
-
 def test_polynomial_of_odd_degree_keeps_the_sign():
     assert Polynomial(degree=3, offset=0.0)([[2.0]], [[-1.0]]) == -8.0
 
@@ -107,10 +85,15 @@ def test_matern_picks_the_class():
     assert Matern(2.0) == Matern52(2.0)
     assert Matern(2.0, nu=0.5, variance=3.0) == Matern12(2.0, variance=3.0)
     assert Matern([2.0, 1.0], 1.5, active_dims=[3, 1]) == Matern32((2.0, 1.0), active_dims=(3, 1))
-    with pytest.raises(ValueError, match=r"nu must be 0.5, 1.5 or 2.5; got 2"):
-        Matern(2.0, nu=2)
-    with pytest.raises(TypeError, match="nu must be a number"):
-        Matern(2.0, nu="5/2")
+
+
+def test_levels_are_equal_or_not_whatever_their_numbers():
+    k = Category(0.25, levels=["red", "green"], variance=4.0, active_dims=[1])
+    X = np.array([[0.0, 0.0], [9.0, 1.0], [5.0, 0.0], [5.0, 17.0]])  # 17: a level that nobody named
+    np.testing.assert_array_equal(k(X), [[4, 1, 4, 1], [1, 4, 1, 1], [4, 1, 4, 1], [1, 1, 1, 4]])
+    for correlation in (0.0, 0.5, 1.0):  # is a covariance
+        K = Category(correlation)(np.repeat(np.arange(6.0), 2)[:, None])
+        assert np.linalg.eigvalsh(K)[0] > -1e-12
 
 
 def test_vectors_lists_and_whole_numbers_are_inputs():
@@ -142,49 +125,24 @@ def test_few_temporary_matrices():
 # Parameters
 
 
-@pytest.mark.parametrize("kind", [EQ, Matern12, Matern32, Matern52])
-def test_stationary_lengthscale_has_no_default(kind):
-    with pytest.raises(TypeError, match="lengthscale"):
-        kind()
-
-
-def test_period_alpha_and_degree_have_no_default():
-    with pytest.raises(TypeError, match="period"):
-        Periodic(1.0)
-    with pytest.raises(TypeError, match="alpha"):
-        RationalQuadratic(1.0)
-    with pytest.raises(TypeError, match="degree"):
-        Polynomial()
-
-
-def test_only_the_lengthscale_is_positional():
-    with pytest.raises(TypeError, match="positional"):
-        EQ(1.0, 2.0)
-    with pytest.raises(TypeError, match="positional"):
-        Periodic(1.0, 2.0)
-    assert Constant(2.0) == Constant(variance=2.0)
-
-
 @pytest.mark.parametrize(
-    ("build", "error", "match"),
+    ("build", "match"),
     [
-        (lambda: Periodic(1.0, period=0.0), ValueError, "period must be finite and above 0"),
-        (lambda: Periodic(1.0, period="year"), TypeError, "period must be a number"),
-        (lambda: RationalQuadratic(1.0, alpha=-1.0), ValueError, "alpha must be finite and above 0"),
-        (lambda: Polynomial(degree=0), ValueError, "degree must be at least 1; got 0"),
-        (lambda: Polynomial(degree=2.0), TypeError, "degree must be a whole number; got 2.0"),
-        (lambda: Polynomial(degree=True), TypeError, "degree must be a whole number; got True"),
-        (lambda: Polynomial(degree=2**31), ValueError, "degree must be below"),
-        (lambda: Polynomial(degree=2, offset=-0.5), ValueError, "offset must be at least 0; got -0.5"),
-        (lambda: Polynomial(degree=2, offset=math.nan), ValueError, "offset must be finite"),
-        (lambda: Constant(0.0), ValueError, "variance must be finite and above 0"),
-        (lambda: Constant("1"), TypeError, "variance must be a number"),
-        (lambda: Sum([EQ(1.0)]), ValueError, "kernels must hold at least two kernels; got 1"),
-        (lambda: Product([]), ValueError, "kernels must hold at least two kernels; got 0"),
+        (lambda: Periodic(1.0), "period"),  # has no default
+        (lambda: EQ(1.0, 2.0), "positional"),
+        (lambda: Constant("1"), "variance must be a number"),
+        (lambda: Sum([EQ(1.0)]), "kernels must hold at least two kernels; got 1"),
+        (lambda: Matern(2.0, nu=2), r"nu must be 0.5, 1.5 or 2.5; got 2"),
+        (lambda: Matern(2.0, nu="5/2"), "nu must be a number"),
+        (lambda: Sum([A] * 1000) + B, "kernels must be at most 1000 in all; got 1001"),
+        (lambda: 0.0 * A, "scale must be finite and above 0"),
+        (lambda: A * -1.0, "scale must be finite and above 0"),
+        (lambda: np.float64(-2.0) * A, "scale must be finite and above 0"),
+        (lambda: A * math.nan, "scale must be finite and above 0"),
     ],
 )
-def test_bad_parameters_are_refused_at_once(build, error, match):
-    with pytest.raises(error, match=match):
+def test_bad_parameters_are_refused_at_once(build, match):
+    with pytest.raises((ValueError, TypeError), match=match):
         build()
 
 
@@ -211,22 +169,14 @@ def test_parameters_are_plain_and_cannot_be_edited_from_outside():
     ],
 )
 def test_bad_inputs_are_named(X, error, match):
-    with pytest.raises(error, match=match):
-        A(X)
-    with pytest.raises(error, match=match):
-        A.diag(X)
+    for use in (A, A.diag):
+        with pytest.raises(error, match=match):
+            use(X)
     with pytest.raises(error, match=match.replace("X", "Z")):
         A([[0.0, 0.0]], X)
 
 
 # Algebra
-
-
-def test_sums_and_products_are_of_the_matrices(X, Z):
-    np.testing.assert_array_equal((A + B)(X, Z), A(X, Z) + B(X, Z))
-    np.testing.assert_array_equal((A * B)(X, Z), A(X, Z) * B(X, Z))
-    np.testing.assert_array_equal((A * (B + C))(X, Z), A(X, Z) * (B(X, Z) + C(X, Z)))
-    np.testing.assert_array_equal((A * (B + C)).diag(X), A.diag(X) * (B.diag(X) + C.diag(X)))
 
 
 def test_nested_sums_and_products_are_flat():
@@ -247,28 +197,14 @@ def test_reprs():
     assert repr(as_kernel(minimum_kernel) + A) == f"Custom(<function minimum_kernel>) + {A!r}"
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan, np.float64(-2.0), 0])
-def test_scale_must_be_positive(scale):
-    with pytest.raises(ValueError, match="scale must be finite and above 0"):
-        scale * A
-    with pytest.raises(ValueError, match="scale must be finite and above 0"):
-        A * scale
-
-
-@pytest.mark.parametrize("other", [1.0, np.float64(1.0), 0, True, "EQ", None, np.ones((2, 2)), EQ])
-def test_only_kernels_and_functions_add(other):
-    with pytest.raises(TypeError, match="kernel must be a cloakgp kernel or a function"):
-        A + other
-    with pytest.raises(TypeError, match="kernel must be a cloakgp kernel or a function"):
-        other + A
-
-
-@pytest.mark.parametrize("other", [True, "EQ", None, np.ones((2, 2)), EQ])
-def test_only_kernels_functions_and_numbers_multiply(other):
-    with pytest.raises(TypeError, match="kernel must be a cloakgp kernel or a function"):
-        A * other
-    with pytest.raises(TypeError, match="kernel must be a cloakgp kernel or a function"):
-        other * A
+@pytest.mark.parametrize("other", [1.0, np.float64(1.0), True, "EQ", None, np.ones((2, 2)), EQ])
+def test_only_kernels_and_functions_add_and_numbers_multiply_too(other):
+    ways = [as_kernel, lambda other: A + other, lambda other: other + A]
+    if type(other) not in (float, np.float64):
+        ways += [lambda other: A * other, lambda other: other * A]
+    for way in ways:
+        with pytest.raises(TypeError, match="kernel must be a cloakgp kernel or a function"):
+            way(other)
 
 
 def test_range():
@@ -286,12 +222,9 @@ def test_range():
 
 def test_values_that_overflow_are_an_error_not_an_infinity():
     huge = EQ(1.0, variance=1e200) * EQ(1.0, variance=1e200)
-    with pytest.raises(ValueError, match="kernel must be finite on these inputs"):
-        huge([[0.0]])
-    with pytest.raises(ValueError, match="kernel must be finite on these inputs"):
-        huge.diag([[0.0]])
-    with pytest.raises(ValueError, match="kernel must be finite on these inputs"):
-        (Linear() * A)([[1e200], [-1e200]])  # ∞ · 0
+    for use in (huge, huge.diag, lambda X: (Linear() * A)([[1e200], [-1e200]])):  # ∞ · 0
+        with pytest.raises(ValueError, match="kernel must be finite on these inputs"):
+            use([[0.0]])
 
 
 def test_nesting_has_a_limit():
@@ -304,16 +237,6 @@ def test_nesting_has_a_limit():
 
 
 # Functions and scikit-learn kernels
-
-
-def test_functions_join_in(X, Z):
-    f = minimum_kernel
-    for kernel in (f + A, A + f, as_kernel(f) + A):
-        np.testing.assert_allclose(kernel(X, Z), f(X, Z) + A(X, Z), rtol=1e-14)
-        np.testing.assert_allclose(kernel.diag(X), np.diagonal(kernel(X)), rtol=1e-14)
-    for kernel in (f * A, A * f, 1.0 * as_kernel(f) * A):
-        np.testing.assert_allclose(kernel(X, Z), f(X, Z) * A(X, Z), rtol=1e-14)
-        np.testing.assert_allclose(kernel.diag(X), np.diagonal(kernel(X)), rtol=1e-14)
 
 
 def test_functions_without_diag_are_called_on_small_blocks(X):
@@ -341,19 +264,16 @@ def test_a_function_with_diag_is_asked_for_it(X):
 
 def test_as_kernel():
     assert as_kernel(A) is A
+    kernel = as_kernel(minimum_kernel)
+    assert pickle.loads(pickle.dumps(kernel)) == kernel  # noqa: S301
+    with pytest.raises(AttributeError):
+        kernel.function = rbf_kernel
     assert as_kernel(minimum_kernel) == Custom(minimum_kernel)
     assert as_kernel(minimum_kernel) != as_kernel(rbf_kernel)
     assert hash(as_kernel(minimum_kernel)) == hash(Custom(minimum_kernel))
-    for wrong in (None, 1.0, "EQ", EQ, sk.RBF):
-        with pytest.raises(TypeError, match="kernel must be a cloakgp kernel or a function"):
-            as_kernel(wrong)
-
-
-def test_custom_kernels_are_frozen_and_pickle():
-    kernel = as_kernel(minimum_kernel)
-    with pytest.raises(AttributeError):
-        kernel.function = rbf_kernel
-    assert pickle.loads(pickle.dumps(kernel)) == kernel  # noqa: S301
+    assert len(as_kernel(partial(rbf_kernel, gamma="x" * 10_000)).name) == 200
+    np.testing.assert_array_equal(Custom(A)([[1.0]]), A([[1.0]]))  # ours, called as ours
+    assert Custom(A).function is A
 
 
 @pytest.mark.parametrize(
@@ -379,8 +299,9 @@ def test_what_functions_return_is_checked(function, error, match, X, Z):
         sk.DotProduct(0.4) ** 2.5,
         sk.PairwiseKernel(gamma=0.5, metric="laplacian"),
         partial(rbf_kernel, gamma=0.3),
+        minimum_kernel,
     ],
-    ids=["Matern", "DotProduct", "Pairwise", "function"],
+    ids=["Matern", "DotProduct", "Pairwise", "partial", "function"],
 )
 def test_kernels_that_are_not_ours_join_in(other, X, Z):
     assert isinstance(as_kernel(other), Custom)
@@ -402,15 +323,11 @@ def test_scikit_learn_kernels_are_copied(X):
     assert kernel != as_kernel(other)
 
 
-def test_a_custom_kernel_of_ours_is_called_as_ours(X, Z):
-    np.testing.assert_array_equal(Custom(A)(X, Z), A(X, Z))
-    assert Custom(A).function is A
-
-
 # Parameters by name, as scikit-learn has them
 
 
 def test_get_params():
+    assert clone(A) is A  # as it cannot be changed
     assert EQ(2.0).get_params() == {"lengthscale": 2.0, "variance": 1.0, "active_dims": None}
     kernel = A * (B + Constant(4.0))
     assert kernel.get_params(deep=False) == {"k1": A, "k2": B + Constant(4.0)}
@@ -443,176 +360,6 @@ def test_with_params():
 def test_parameters_that_are_not_there_are_named(params, match):
     with pytest.raises(ValueError, match=match):
         (A + B).with_params(**params)
-
-
-@pytest.mark.parametrize("kernel", [A, EQ([1.0, 2.0]), A + B * C, as_kernel(minimum_kernel)], ids=repr)
-def test_scikit_learn_clones_a_kernel(kernel):
-    assert clone(kernel) is kernel  # as it cannot be changed
-
-
-# Stored descriptions
-
-
-def test_specs_are_plain():
-    assert EQ(25.0, variance=662.5).to_spec() == {
-        "kind": "EQ",
-        "lengthscale": 25.0,
-        "variance": 662.5,
-        "active_dims": None,
-    }
-    spec = (Periodic([1, 2], period=7, active_dims=[4, 0]) + Constant(3)).to_spec()
-    assert json.loads(json.dumps(spec)) == spec
-    assert spec["kernels"][0] == {
-        "kind": "Periodic",
-        "lengthscale": [1.0, 2.0],
-        "variance": 1.0,
-        "active_dims": [4, 0],
-        "period": 7.0,
-    }
-
-
-def test_custom_specs_tell_nothing_of_the_function_and_cannot_be_read_back():
-    """A name is room for a message, and tells a reader nothing that can be relied on."""
-    spec = (A * as_kernel(lambda X, Z: X @ Z.T)).to_spec()["kernels"][1]
-    assert spec == as_kernel(sk.Matern(nu=0.7)).to_spec() == {"kind": "Custom"}
-    assert from_spec({"kind": "Sum", "kernels": [A.to_spec(), spec]}, custom=Constant(3.0)) == A + Constant(
-        3.0
-    )
-    with pytest.raises(ValueError, match="cannot be rebuilt"):
-        from_spec({"kind": "Custom", "name": "x"}, custom=Constant(3.0))
-    for one in (spec, {"kind": "Sum", "kernels": [A.to_spec(), spec]}):
-        with pytest.raises(
-            ValueError, match=r"custom kernel cannot be rebuilt from a file.* reader must give"
-        ):
-            from_spec(one)
-
-
-def test_kernels_of_too_many_parts_are_refused():
-    """Before anything is made with them: a release file has room for so many."""
-    many = Sum([A] * 1000)
-    with pytest.raises(ValueError, match="kernels must be at most 1000 in all; got 1001"):
-        many + A
-
-
-def test_names_are_short():
-    assert len(as_kernel(partial(rbf_kernel, gamma="x" * 10_000)).name) == 200
-
-
-def spec(**changes):
-    return A.to_spec() | changes
-
-
-def nested(depth):
-    inner = A.to_spec()
-    for _ in range(depth):
-        inner = {"kind": "Sum", "kernels": [inner, A.to_spec()]}
-    return inner
-
-
-@pytest.mark.parametrize(
-    ("bad", "match"),
-    [
-        (None, "must be a dict with a kind"),
-        ([], "must be a dict with a kind"),
-        ("EQ", "must be a dict with a kind"),
-        ({}, "must be a dict with a kind"),
-        ({"kind": None}, "must be a dict with a kind"),
-        ({"kind": ["EQ"]}, "must be a dict with a kind"),
-        ({"kind": "os.system"}, "kind must be one of EQ, "),
-        (spec(kind="Kernel"), "kind must be one of EQ, "),
-        (spec(kind="_Stationary"), "kind must be one of EQ, "),
-        (spec(kind="__class__"), "kind must be one of EQ, "),
-        (spec(kind="as_kernel"), "kind must be one of EQ, "),
-        (spec(kind="x" * 100_000), "kind must be one of EQ, "),
-        ({"kind": "Custom"}, "cannot be rebuilt"),
-        ({"kind": "Custom", "name": "x", "function": "os.system"}, "cannot be rebuilt"),
-        ({"kind": "EQ", "lengthscale": 1.0}, "exactly the keys"),
-        (spec(extra=1), "exactly the keys"),
-        (spec(__class__="x"), "exactly the keys"),
-        (A.to_spec() | {3: 4}, "exactly the keys"),
-        (spec(kind="Periodic"), "exactly the keys"),
-        (spec(lengthscale="1.0"), "lengthscale in a kernel spec must hold numbers"),
-        (spec(lengthscale=True), "lengthscale in a kernel spec must hold numbers"),
-        (spec(lengthscale=[[1.0]]), "lengthscale in a kernel spec must hold numbers"),
-        (spec(lengthscale=np.ones(2)), "lengthscale in a kernel spec must hold numbers"),
-        (spec(lengthscale={"kind": "EQ"}), "lengthscale in a kernel spec must hold numbers"),
-        (spec(lengthscale=None), "lengthscale must be a number"),
-        (spec(lengthscale=[1.0, None]), "lengthscale must hold real numbers"),
-        (spec(lengthscale=-1.0), "lengthscale must be finite and above 0"),
-        (spec(lengthscale=10**400), "kind EQ is not valid"),
-        (spec(variance=[1.0]), "variance must be a number"),
-        (spec(variance=math.inf), "variance must be finite"),
-        (spec(variance=math.nan), "variance must be finite"),
-        (spec(active_dims=0), "active_dims must be a sequence"),
-        (spec(active_dims=[0.0]), "active_dims must be a sequence"),
-        (spec(active_dims=[-1]), "active_dims must be distinct"),
-        (spec(active_dims=[10**30]), "active_dims must be below"),
-        (Polynomial(degree=2).to_spec() | {"degree": 2.0}, "degree must be a whole number"),
-        ({"kind": "Sum", "kernels": []}, "at least two"),
-        ({"kind": "Sum", "kernels": [A.to_spec()]}, "at least two"),
-        ({"kind": "Sum", "kernels": A.to_spec()}, "kernels must be a list"),
-        ({"kind": "Sum", "kernels": "EQ"}, "kernels must be a list"),
-        ({"kind": "Product", "kernels": [A.to_spec(), "EQ"]}, "must be a dict with a kind"),
-        ({"kind": "Product", "kernels": [A.to_spec(), minimum_kernel]}, "must be a dict with a kind"),
-        (nested(33), "nested at most 32 deep"),
-        (nested(100_000), "nested at most 32 deep"),
-    ],
-    ids=lambda value: None if isinstance(value, str) else "spec",
-)
-def test_malformed_specs_are_refused(bad, match):
-    with pytest.raises(ValueError, match=match) as caught:
-        from_spec(bad)
-    assert len(str(caught.value)) < 500
-
-
-def test_whole_numbers_in_a_spec_are_numbers():
-    assert from_spec(spec(lengthscale=2, variance=3)) == EQ(2.0, variance=3.0)
-
-
-# Other arrays
-
-EVERY = [
-    EQ(0.7, variance=3.0),
-    Matern12([0.7, 1.1]),
-    Matern32(0.7),
-    Matern52(0.7, active_dims=[1]),
-    Periodic(0.7, period=1.3),
-    RationalQuadratic(0.7, alpha=0.4),
-    Linear(1.2),
-    Polynomial(1.2, degree=3),
-    Constant(2.0),
-    A + B * C,
-    Gibbs(([0.5, 1.0, 2.5], [0.2, 1.0, 0.4]), variance=3.0, active_dims=[1]),
-    Gibbs(([[0.5, 0.5], [2.0, 1.0], [1.0, 2.5]], [0.2, 1.0, 0.4])),
-    Gibbs(lambda X: 0.1 + X[:, 0] ** 2),
-    Custom(lambda X, Z: X @ Z.T),
-]
-
-
-@pytest.mark.parametrize("kernel", EVERY, ids=lambda k: type(k).__name__)
-def test_strict_array_api(kernel, X, Z):
-    xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
-    K = kernel(xp.asarray(X), xp.asarray(Z))
-    assert type(K) is type(xp.asarray(X))
-    np.testing.assert_allclose(np.asarray(K), kernel(X, Z), rtol=1e-12)
-    np.testing.assert_allclose(np.asarray(kernel.diag(xp.asarray(X))), kernel.diag(X), rtol=1e-12)
-
-
-@pytest.mark.torch
-@pytest.mark.parametrize("kernel", EVERY, ids=lambda k: type(k).__name__)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_torch(kernel, dtype, X, Z):
-    import torch
-
-    tX, tZ = (torch.asarray(A, dtype=getattr(torch, dtype)) for A in (X, Z))
-    rtol = 1e-12 if dtype == "float64" else 1e-4
-    assert isinstance(kernel(tX, tZ), torch.Tensor)
-    assert kernel(tX, tZ).dtype == kernel.diag(tX).dtype == tX.dtype
-    np.testing.assert_allclose(kernel(tX, tZ).numpy(), kernel(X, Z), rtol=rtol, atol=rtol)
-    np.testing.assert_allclose(kernel.diag(tX).numpy(), kernel.diag(X), rtol=rtol)
-    # To the last bit, unless a function of the user's own multiplies matrices: not every processor does.
-    rtol = rtol if isinstance(kernel, Custom) else 0.0
-    np.testing.assert_allclose(kernel(tX).numpy(), kernel(tX).numpy().T, rtol=rtol)
 
 
 @pytest.mark.torch

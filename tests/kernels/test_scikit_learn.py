@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as sk
 
-from cloakgp import GP, Release
 from cloakgp.kernels import (
     EQ,
     Constant,
     Custom,
-    Kernel,
     Linear,
     Matern12,
     Matern32,
@@ -22,7 +20,6 @@ from cloakgp.kernels import (
     RationalQuadratic,
     Sum,
     as_kernel,
-    from_spec,
 )
 
 A = EQ(1.3, variance=0.5)
@@ -57,8 +54,7 @@ every = pytest.mark.parametrize(("theirs", "ours", "columns"), SAME.values(), id
 @every
 def test_they_are_the_same_function(theirs, ours, columns):
     found = as_kernel(theirs)
-    assert found == ours
-    assert from_spec(found.to_spec()) == ours
+    assert found == ours  # which a file can hold
     rng = np.random.default_rng(1)
     X, Z = rng.normal(scale=2.0, size=(30, columns)), rng.normal(scale=2.0, size=(7, columns))
     np.testing.assert_allclose(found(X, Z), theirs(X, Z), rtol=1e-12, atol=1e-12)
@@ -68,8 +64,8 @@ def test_they_are_the_same_function(theirs, ours, columns):
 
 @pytest.mark.parametrize(
     "theirs",
-    [sk.Matern(nu=0.7), sk.RBF() ** 0.5, sk.RBF() ** 11, sk.PairwiseKernel(), type("Mine", (sk.RBF,), {})()],
-    ids=["Matern", "root", "high power", "pairwise", "subclass"],
+    [sk.Matern(nu=0.7), sk.RBF() ** 0.5, sk.RBF() ** 11, sk.PairwiseKernel(), type("RBF", (sk.RBF,), {})()],
+    ids=["Matern", "root", "high power", "pairwise", "subclass of the same name"],
 )
 def test_others_stay_functions(theirs):
     assert as_kernel(theirs) == Custom(theirs)
@@ -118,15 +114,3 @@ def test_ours_and_theirs_add_and_multiply_in_either_order(build, expected):
 def test_ours_in_a_power_of_theirs_that_is_no_kernel_of_ours_is_refused():
     with pytest.raises(TypeError, match=r"scikit-learn sum or product .* cloakgp kernel first"):
         as_kernel((sk.RBF() + A) ** 0.5)
-
-
-def test_a_file_holds_them_and_predicts(tmp_path):
-    X = np.linspace(0, 10, 12)[:, None]
-    kernel = 2.0 * sk.RationalQuadratic(1.5, alpha=0.7) + sk.DotProduct(0.3)
-    release = (
-        GP(kernel, 0.3, (0, 5)).plan(X, X_star=X[:4] + 0.3, epsilon=1.0, delta=0.01).release(X[:, 0] / 2)
-    )
-    release.save(tmp_path / "file")
-    again = Release.load(tmp_path / "file")
-    assert isinstance(again.plan.gp.kernel, Kernel)
-    np.testing.assert_array_equal(again.predict(X + 0.1), release.predict(X + 0.1))

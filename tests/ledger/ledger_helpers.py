@@ -19,11 +19,10 @@ import numpy as np
 import sqlalchemy as sa
 
 from cloakgp import GP, Plan
-from cloakgp.accounting import Gaussian
+from cloakgp.core.accounting import Gaussian
 from cloakgp.kernels import EQ
 from cloakgp.ledger import Entry, Ledger
 from cloakgp.ledger.chain import sha256
-from cloakgp.plans.functions import FunctionPlan
 
 CHILD = Path(__file__).with_name("ledger_children.py")
 TABLE = "cloakgp_ledger"
@@ -42,7 +41,7 @@ def small_plan(*, epsilon=1.0, delta=0.01, n_outputs=2, **options) -> Plan:
     )
 
 
-def small_function_plan(bound="exact", *, epsilon=1.0, delta=0.01) -> FunctionPlan:
+def small_function_plan(bound="exact", *, epsilon=1.0, delta=0.01) -> Plan:
     X = np.linspace(0.0, 1.0, ROWS)[:, None]
     basis = None if bound == "exact" else np.array([[0.1], [0.5], [0.9]])
     gp = GP(EQ(0.5, variance=1e6), 3e5, BOUNDS)
@@ -138,7 +137,7 @@ class Kept:
 
 def sealed_again(rows):
     """Rows with hashes that are right: a careful liar, who knows how the ledger works."""
-    previous = "0" * 64
+    previous = Entry.previous
     result = []
     for row in rows:
         words = {name: value for name, value in row.items() if name not in ("contents", "kept_plan")}
@@ -164,15 +163,15 @@ def rewrite(url, change, *, seal=False):
 
 
 @dataclass(frozen=True)
-class StagedPlan:
-    """What a ledger sees of a plan in stages; its stages are planned from the answers before them."""
+class AnyPlan:
+    """What a ledger sees of a plan; its later stages are planned from the answers before them."""
 
-    stages: int = 3
-    mu: float = 0.1
-    inputs_digest: str = "f" * 64
+    stages: int = 1
+    mu: float = 0.05
     unit: str = "one row"
     partition: str = ""
     delta: float = 0.001
+    inputs_digest: str = "f" * 64
 
     @property
     def cost(self):
@@ -187,30 +186,71 @@ class StagedPlan:
         return self.digest
 
     def to_bytes(self):
-        return b"a plan in stages"
+        return b"a plan"
 
     def stage_plan(self, answers):
         """The next stage's plan."""
         return json.dumps([self.mu, [answer.tolist() for answer in answers]]).encode()
 
 
-def go_on(ledger, plan, entry, draw, passed=lambda number, step: None):
-    """All stages of a release that is paid for: those on record as they are, the others drawn now."""
-    charges = []
+def random_numbers():
+    return np.array([secrets.randbits(40), -secrets.randbits(40)])
+
+
+def stage_of(ledger, plan, entry, number, stage_plan=b"a stage"):
+    """The context in which a stage is answered; the first pays."""
+    return ledger.stage(entry, number, plan, stage_plan) if number else ledger.charge(plan, "people")
+
+
+def answer_all(ledger, plan, draw=random_numbers, passed=lambda number, step: None, **charge):
+    """All stages of a release: those on record as they are, the others drawn now."""
+    charges, entry = [], None
     for number in range(plan.stages):
-        stage_plan = plan.stage_plan([charge.answer for charge in charges])
-        with ledger.stage(entry, number, plan, stage_plan) as charge:
-            passed(number, "planned")
-            if charge.answer is None:
-                charge.answer = draw()
+        later = plan.stage_plan([charge.answer for charge in charges])
+        first = {"dataset": "people", **charge}
+        with ledger.stage(entry, number, plan, later) if number else ledger.charge(plan, **first) as found:
+            if found.answer is None:
+                found.answer = draw()
                 passed(number, "drawn")
         passed(number, "answered")
-        charges.append(charge)
+        entry = found.receipt.entry if number == 0 else entry
+        charges.append(found)
     return charges
 
 
-def random_numbers():
-    return np.array([secrets.randbits(40), -secrets.randbits(40)])
+def as_they_are(charges):
+    return [(charge.answer.tolist(), charge.receipt) for charge in charges]
+
+
+def said(row, **new):
+    """An entry that says something else; None removes a word."""
+    what = {**json.loads(row["what"]), **new}
+    row["what"] = json.dumps({name: value for name, value in what.items() if value is not None})
+
+
+def in_order(*numbers):
+    """These rows, renumbered."""
+    return lambda rows: [{**rows[number], "number": new} for new, number in enumerate(numbers)]
+
+
+def once_more(number, what=None, **new):
+    """A copy of a row at the end, which says something else."""
+
+    def change(rows):
+        rows.append({**rows[number], **new, "number": len(rows)})
+        said(rows[-1], **(what or {}))
+
+    return change
+
+
+def changed(number, what=None, **new):
+    """A row that says something else."""
+
+    def change(rows):
+        said(rows[number], **(what or {}))
+        rows[number].update(new)
+
+    return change
 
 
 class Children:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 
 import numpy as np
 import pytest
 from ledger_helpers import Unreadable
 
-from cloakgp import AutoGP, verify
+from cloakgp import AutoGP, Plan, load, verify
 from cloakgp.files import container
-from cloakgp.ledger import BudgetExceeded, Ledger, LedgerError, LedgerTampered
-from cloakgp.plans import staged
-from cloakgp.plans.staged import StagedPlan, StagedRelease
-from cloakgp.plans.stages import StagePlan
-from cloakgp.posterior import staging
+from cloakgp.ledger import Ledger, LedgerError, LedgerTampered
+from cloakgp.release.stages import Session
 
 pytestmark = pytest.mark.usefixtures("few_models")
 
 X = np.linspace(0.0, 10.0, 30)[:, None]
 Y = 2.0 + np.sin(X[:, 0])
 PEOPLE = {"dataset": "people"}
+WHOLE = ["spent", "answered", "answered"]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +46,7 @@ def dies(monkeypatch):
     """The program ends when a stage is to be measured: before that, or after it, with the answer in hand."""
 
     def at(number, after=False):
-        right, seen = StagedPlan._measure_stage, []
+        right, seen = Plan._measure, []
 
         def measure(*given):
             seen.append(1)
@@ -59,8 +55,8 @@ def dies(monkeypatch):
                 raise KeyboardInterrupt
             return answer
 
-        monkeypatch.setattr(StagedPlan, "_measure_stage", measure)
-        return lambda: monkeypatch.setattr(StagedPlan, "_measure_stage", right)
+        monkeypatch.setattr(Plan, "_measure", measure)
+        return lambda: monkeypatch.setattr(Plan, "_measure", right)
 
     return at
 
@@ -69,10 +65,10 @@ def test_a_release_and_its_file_are_in_the_ledger_that_paid(book, plan, tmp_path
     release = plan.release(Y, ledger=book, **PEOPLE)
     path = tmp_path / "release.cloak"
     release.save(path)
-    assert kinds(book) == ["spent"] + ["planned", "answered"] * 3
+    assert kinds(book) == WHOLE
     assert book.balance("people").events == (plan.cost,)
     assert release.receipt.entry == len(book.entries()) - 1
-    book.verify(releases=[release, path, StagedRelease.load(path)])
+    book.verify(releases=[release, path, load(path)])
     checked = verify(path)
     assert checked.complete
     assert checked.checks[-1].startswith(f"ledger receipt: entry {release.receipt.entry} of 'people'")
@@ -92,46 +88,41 @@ def test_a_file_that_was_changed_is_not_the_one_that_was_paid_for(book, plan, tm
         book.verify(releases=[path])
 
 
-def test_a_release_without_a_ledger_is_in_none(book, plan):
-    with pytest.raises(LedgerTampered, match="no receipt"):
-        book.verify(releases=[plan.release(Y)])
-
-
 @pytest.mark.parametrize("after", [False, True], ids=["before y is read", "with the answer in hand"])
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_what_a_crash_left_is_gone_on_with_for_nothing(book, plan, dies, number, after):
+def test_what_a_crash_left_is_gone_on_with_for_nothing(book, plan, dies, number, after, tmp_path):
     alive = dies(number, after)
     with pytest.raises(KeyboardInterrupt):
-        plan.release(Y, ledger=book, **PEOPLE)
+        plan.release(Y, ledger=book, request="one", **PEOPLE)
     alive()
-    assert kinds(book) == ["spent", *["planned", "answered"] * number, "planned"]
+    assert kinds(book) == WHOLE[:number]
     if number:
         left = plan.recover(book, 2)
         assert len(left.stages) == number
-        book.verify(releases=[left])
-    else:
-        with pytest.raises(ValueError, match="y must be given: no stage"):
-            plan.recover(book, 2)
-    whole = plan.recover(book, 2, Y)
-    assert kinds(book) == ["spent"] + ["planned", "answered"] * 3
-    assert book.balance("people").events == (plan.cost,)
-    if number:
+        left.save(tmp_path / "short")
+        assert verify(tmp_path / "short").complete
+        book.verify(releases=[left, tmp_path / "short"])
+        whole = plan.recover(book, 2, Y)
         assert answers(whole)[:number] == answers(left)
+    else:
+        whole = plan.release(Y, ledger=book, request="one", **PEOPLE)
+    assert kinds(book) == WHOLE
+    assert book.balance("people").events == (plan.cost,)
     assert answers(plan.recover(book, 2)) == answers(whole)
     book.verify(releases=[whole])
 
 
 def test_a_ledger_that_is_in_use_between_stages_says_what_was_paid_for(book, plan, file_url, monkeypatch):
     other = sqlite3.connect(file_url.removeprefix("sqlite:///"), isolation_level=None)
-    right = StagedPlan._stage_plan
+    right = Plan._stage
 
-    def planned(self, walk, number, record):
+    def planned(self, walk, number, known):
         if number == 1:
             other.execute("BEGIN IMMEDIATE")
-        return right(self, walk, number, record)
+        return right(self, walk, number, known)
 
     with monkeypatch.context() as patch:
-        patch.setattr(StagedPlan, "_stage_plan", planned)
+        patch.setattr(Plan, "_stage", planned)
         impatient = Ledger(file_url, timeout=0.01)
         with pytest.raises(LedgerError, match=r"another process .* paid for before, in entry 2: recover"):
             plan.release(Y, ledger=impatient, **PEOPLE)
@@ -140,87 +131,22 @@ def test_a_ledger_that_is_in_use_between_stages_says_what_was_paid_for(book, pla
     assert book.balance("people").events == (plan.cost,)
 
 
-@pytest.mark.parametrize("ledger", [True, False], ids=["with a ledger", "without one"])
 @pytest.mark.parametrize("entry", [None, "2", True])
-def test_an_entry_is_a_number(book, plan, entry, ledger):
+def test_an_entry_is_a_number_and_a_ledger_has_it(book, plan, entry):
     """Without one nothing was paid for, and nothing may be answered."""
-    with pytest.raises(TypeError, match="entry must be the number of an entry"):
-        plan.recover(book if ledger else None, entry, Unreadable())
-
-
-def test_a_release_that_a_crash_cut_short_verifies(book, plan, dies, tmp_path):
-    alive = dies(2)
-    with pytest.raises(KeyboardInterrupt):
-        plan.release(Y, ledger=book, **PEOPLE)
-    alive()
-    plan.recover(book, 2).save(tmp_path / "short")
-    plan.recover(book, 2, Y).save(tmp_path / "whole")
-    assert verify(tmp_path / "short").complete
-    assert verify(tmp_path / "whole").complete
-    assert verify(tmp_path / "short").checks[1].startswith("2 stages of 3 planned")
-    book.verify(releases=[tmp_path / "short", tmp_path / "whole"])
-
-
-def test_two_who_recover_at_once_get_one_answer(book, plan, dies, file_url):
-    alive = dies(1)
-    with pytest.raises(KeyboardInterrupt):
-        plan.release(Y, ledger=book, **PEOPLE)
-    alive()
-    ready = Barrier(2)
-
-    def recover():
-        ready.wait(timeout=60)
-        return plan.recover(Ledger(file_url, who="another"), 2, Y)
-
-    with ThreadPoolExecutor(2) as pool:
-        one, two = (run.result(timeout=120) for run in [pool.submit(recover) for _ in range(2)])
-    assert answers(one) == answers(two)
-    assert kinds(book) == ["spent"] + ["planned", "answered"] * 3
-    assert book.balance("people").events == (plan.cost,)
-    book.verify(releases=[one, two])
-
-
-def test_a_budget_that_does_not_allow_it_is_refused_before_y_is_read(book):
-    plan = AutoGP((-1.0, 4.0), stages=3).plan(X, X_star=X[::4], epsilon=2.0, delta=0.01)
-    with pytest.raises(BudgetExceeded):
-        plan.release(Unreadable(), ledger=book, **PEOPLE)
-    assert kinds(book) == []
-
-
-@pytest.mark.parametrize(
-    "y", [np.where(X[:, 0] > 9, np.nan, Y), Y[:-1], ["a"] * 30], ids=["NaN", "short", "words"]
-)
-def test_outcomes_that_cannot_be_used_cost_nothing(book, plan, y):
-    with pytest.raises((ValueError, TypeError)):
-        plan.release(y, ledger=book, **PEOPLE)
-    assert kinds(book) == []
-    plan.release(Y, ledger=book, **PEOPLE)
+    for ledger in (book, None):
+        with pytest.raises(TypeError):
+            plan.recover(ledger, entry, Unreadable())
 
 
 def test_a_stage_that_cannot_be_planned_ends_a_release_that_is_paid_for(book, plan, monkeypatch, tmp_path):
     def fails(*given):
         raise np.linalg.LinAlgError("singular")
 
-    monkeypatch.setattr(staged.Walk, "next_stage", fails)
+    monkeypatch.setattr(Session, "next_stage", fails)
     release = plan.release(Y, ledger=book, **PEOPLE)
     monkeypatch.undo()
     assert len(release.stages) == 1
     release.save(tmp_path / "file")
     assert verify(tmp_path / "file").complete
     book.verify(releases=[tmp_path / "file"])
-
-
-def test_a_stage_on_record_is_answered_as_it_was_planned(book, plan, dies, monkeypatch):
-    """Also by a library that would plan it in another way by then."""
-    alive = dies(1)
-    with pytest.raises(KeyboardInterrupt):
-        plan.release(Y, ledger=book, **PEOPLE)
-    alive()
-    planned = StagePlan.from_bytes(book.stages(2, plan)[1].contents, plan.rule, 1)
-    right = staging.windows
-    monkeypatch.setattr(
-        staging, "windows", lambda state, bounds, kappa, *link: right(state, bounds, kappa / 2, *link)
-    )
-    whole = plan.recover(book, 2, Y)
-    np.testing.assert_array_equal(whole.stages[1].lower, planned.measurement.lower)
-    assert kinds(book) == ["spent"] + ["planned", "answered"] * 3

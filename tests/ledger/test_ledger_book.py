@@ -19,12 +19,12 @@ from ledger_helpers import Unreadable, Watched, Y, behind, rows_of, small_functi
 from sklearn.base import clone
 
 import cloakgp
-from cloakgp import PrivateGPRegressor, Release
-from cloakgp.accounting import Approximate, Exponential, Gaussian, Laplace, compose
+from cloakgp import PrivateGPRegressor
+from cloakgp.core.accounting import Approximate, Exponential, Gaussian, Laplace
+from cloakgp.core.errors import ArgumentError
 from cloakgp.files import container
 from cloakgp.kernels import EQ
-from cloakgp.ledger import BudgetExceeded, Ledger, LedgerError, LedgerTampered, store
-from cloakgp.testing import InsecureWarning, insecure_seed
+from cloakgp.ledger import BudgetExceeded, DatasetExists, Ledger, LedgerError, LedgerTampered, store
 
 PLANS = {
     "predictions": small_plan,
@@ -80,17 +80,13 @@ def test_what_is_said_to_be_left_fits(ledger):
             small_plan(epsilon=left * 1.01).release(Unreadable(), ledger=ledger, dataset="people")
         small_plan(epsilon=left * 0.6).release(Y, ledger=ledger, dataset="people")
     left = float(re.search(r"one more release: epsilon ([\d.e-]+)", str(ledger.balance("people"))).group(1))
-    small_plan(epsilon=left).release(Y, ledger=ledger, dataset="people")
-    ledger.verify()
-
-
-def test_what_is_said_to_be_left_for_a_selection_fits(ledger):
-    small_plan(epsilon=0.4).release(Y, ledger=ledger, dataset="people")
+    small_plan(epsilon=left * 0.9).release(Y, ledger=ledger, dataset="people")
     left = ledger.balance("people").left_for_selection()
     with pytest.raises(BudgetExceeded, match="Exponential mechanism"):
         ledger.record("people", Exponential(left * 1.001), "too much")
     ledger.record("people", Exponential(left), "all")
     assert ledger.balance("people").left_for_release() < 0.01
+    ledger.verify()
 
 
 @pytest.mark.parametrize(
@@ -126,37 +122,25 @@ def test_a_request_is_answered_once(ledger, kind):
     assert len(ledger.balance("people").events) == 1
 
 
-def test_requests_belong_to_a_data_set(ledger, plan):
-    ledger.create("others", epsilon=1.0, delta=0.01)
-    a = plan.release(Y, ledger=ledger, dataset="people", request="table 3")
-    b = plan.release(Y, ledger=ledger, dataset="others", request="table 3")
-    assert a.z.tolist() != b.z.tolist()
-    assert a.receipt.entry != b.receipt.entry
-
-
-def test_recover_asks_for_the_right_plan_and_entry(ledger, plan, little_plan):
-    plan.release(Y, ledger=ledger, dataset="people")
-    with pytest.raises(LedgerError, match="another plan"):
-        little_plan.recover(ledger, 2)
-    for entry in (0, 1, 3, -1, 10**9):
-        with pytest.raises(LedgerError, match=f"no spend number {entry}"):
-            plan.recover(ledger, entry)
-
-
-def test_a_budget_is_for_good(ledger):
-    with pytest.raises(LedgerError, match=r"'people' is in this ledger already"):
+def test_a_data_set_is_there_once_and_has_its_own_requests(ledger, plan):
+    with pytest.raises(DatasetExists, match=r"'people' is in this ledger already"):
         ledger.create("people", epsilon=9.0, delta=0.01)
     assert ledger.balance("people").budget.epsilon == 1.0
+    for use in (
+        lambda: plan.release(Unreadable(), ledger=ledger, dataset="nobody"),
+        lambda: ledger.entries("nobody"),
+        lambda: ledger.record("nobody", Exponential(0.1), "elsewhere"),
+    ):
+        with pytest.raises(LedgerError, match=r"'nobody' is not in this ledger \(there: 'people'\)"):
+            use()
+    ledger.create("others", epsilon=1.0, delta=0.01)
+    a, b = (plan.release(Y, ledger=ledger, dataset=name, request="one") for name in ("people", "others"))
+    assert a.z.tolist() != b.z.tolist()
+    assert (a.receipt.entry, b.receipt.entry) == (3, 4)
+    for entry in (0, 1, 5, -1, 10**9):
+        with pytest.raises(LedgerError, match=f"no release of number {entry} "):
+            plan.recover(ledger, entry)
     ledger.verify()
-
-
-def test_a_data_set_that_is_not_there(ledger, plan):
-    with pytest.raises(LedgerError, match=r"'nobody' is not in this ledger \(there: 'people'\)"):
-        plan.release(Unreadable(), ledger=ledger, dataset="nobody")
-    with pytest.raises(LedgerError, match="'nobody' is not in this ledger"):
-        ledger.entries("nobody")
-    with pytest.raises(LedgerError, match="'nobody' is not in this ledger"):
-        ledger.record("nobody", Exponential(0.1), "elsewhere")
 
 
 def test_events_from_elsewhere(ledger, plan):
@@ -186,25 +170,6 @@ def test_set_aside_for_selections(url):
     with pytest.raises(BudgetExceeded):
         ledger.record("people", Laplace(0.09), "a count")
     ledger.verify()
-
-
-def test_two_releases_of_one_plan_differ_and_cost_twice(url):
-    ledger = Ledger(url)
-    ledger.create("people", epsilon=3.0, delta=0.01)
-    plan = small_plan()
-    a, b = (plan.release(Y, ledger=ledger, dataset="people") for _ in range(2))
-    assert a.z.tolist() != b.z.tolist()
-    assert ledger.balance("people").spent == compose([plan.cost, plan.cost]).epsilon(0.01)
-
-
-def test_the_insecure_seed_is_refused(ledger, plan):
-    with (
-        pytest.warns(InsecureWarning),
-        insecure_seed(1),
-        pytest.raises(ValueError, match="no budget can pay"),
-    ):
-        plan.release(Unreadable(), ledger=ledger, dataset="people")
-    assert ledger.balance("people").events == ()
 
 
 def test_arguments_that_belong_together(ledger, plan):
@@ -247,86 +212,74 @@ def test_odd_names(url, name):
     ledger.verify([release])
 
 
-BAD = [
-    "",
-    " ",
-    "x" * 1001,
-    "a\nb",
-    "a\x00b",
-    "\x1b[31m",
-    "\ud800",
-    "zero\u200bwidth",
-    5,
-    True,
-    2.5,
-    b"bytes",
-    ["a"],
-]
+NO_TEXT = ["", " ", "x" * 1001, "a\nb", "a\x00b", "\x1b[31m", "\ud800", "zero\u200bwidth"]
+NO_TEXT += [5, True, 2.5, b"bytes", ["a"], None]
+BUDGETS = [(0, 0.1, 0), (1, 0, 0), (1, 1, 0), (np.nan, 0.1, 0), (1, 0.1, 1), (1, 0.1, -1)]
+REFUSED = {  # (bad values, what is done with one, names of arguments)
+    "dataset": (NO_TEXT, lambda bad, book, _: book.create(bad, epsilon=1.0, delta=0.01)),
+    "dataset that no release file could keep": (
+        ["x" * 201],
+        lambda bad, book, _: book.create(bad, epsilon=1.0, delta=0.01),
+    ),
+    "dataset of a release": (
+        [*NO_TEXT[:-1], "x" * 201],
+        lambda bad, book, plan: plan.release(Unreadable(), ledger=book, dataset=bad),
+    ),
+    "dataset of a balance": (NO_TEXT, lambda bad, book, _: book.balance(bad)),
+    "dataset of a record": (NO_TEXT, lambda bad, book, _: book.record(bad, Exponential(0.1), "elsewhere")),
+    "why of a record": (NO_TEXT, lambda bad, book, _: book.record("people", Exponential(0.1), bad)),
+    "why": (NO_TEXT[1:], lambda bad, book, _: book.create("others", epsilon=1.0, delta=0.01, why=bad)),
+    "why of a release": (
+        NO_TEXT[1:],
+        lambda bad, book, plan: plan.release(Unreadable(), ledger=book, dataset="people", why=bad),
+    ),
+    "request": (
+        NO_TEXT[:-1],
+        lambda bad, book, plan: plan.release(Unreadable(), ledger=book, dataset="people", request=bad),
+    ),
+    "who": (NO_TEXT[:-1], lambda bad, book, _: Ledger(book._store.url, who=bad)),
+    "timeout": (
+        [0, -1, np.nan, np.inf, "long", None],
+        lambda bad, book, _: Ledger(book._store.url, timeout=bad),
+    ),
+    "epsilon delta pure": (
+        BUDGETS,
+        lambda bad, book, _: book.create("others", epsilon=bad[0], delta=bad[1], pure=bad[2]),
+    ),
+    "entry": (["2", 2.0, None, True], lambda bad, book, _: book.answers(bad, None)),
+    "releases": ([1, None, [None], [1]], lambda bad, book, _: book.verify(releases=bad)),
+    "receipts": ([1, None, [None], [1]], lambda bad, book, _: book.verify(receipts=bad)),
+}
 
 
-def test_names_that_no_release_file_could_keep_are_refused_before_anything_is_charged(file_url, monkeypatch):
-    ledger, name = Ledger(file_url), "x" * 201
-    with pytest.raises(ValueError, match="dataset must be printable text of 1 to 200 characters"):
-        ledger.create(name, epsilon=1.0, delta=0.01)
-    with monkeypatch.context() as older:  # a ledger may have such a name from before
-        older.setattr("cloakgp.checks.LONGEST_NAME", 1000)
-        ledger.create(name, epsilon=1.0, delta=0.01)
-    with pytest.raises(ValueError, match="dataset must be printable text of 1 to 200 characters"):
-        small_plan().release(Unreadable(), ledger=ledger, dataset=name)
-    assert ledger.balance(name).events == ()
-
-
-@pytest.mark.parametrize("bad", [*BAD, None], ids=repr)
-def test_texts_that_are_refused(file_url, bad):
-    """Before anything is read or charged: a name that is stored as another would break the chain."""
-    plan = small_plan()
+@pytest.mark.parametrize("argument", REFUSED)
+def test_what_is_refused_before_anything_is_read_or_charged(file_url, plan, argument):
+    """A name that is stored as another, for example, would break the chain."""
     ledger = Ledger(file_url)
     ledger.create("people", epsilon=1.0, delta=0.01)
     head = ledger.head
-    uses = [
-        lambda: ledger.create(bad, epsilon=1.0, delta=0.01),
-        lambda: ledger.balance(bad),
-        lambda: ledger.record(bad, Exponential(0.1), "elsewhere"),
-        lambda: ledger.record("people", Exponential(0.1), bad),
-        lambda: plan.release(Unreadable(), ledger=ledger, dataset=bad),
-    ]
-    if bad is not None:  # which stands for none
-        uses.append(lambda: plan.release(Unreadable(), ledger=ledger, dataset="people", request=bad))
-        uses.append(lambda: Ledger(file_url, who=bad))
-    if bad != "":
-        uses.append(lambda: ledger.create("others", epsilon=1.0, delta=0.01, why=bad))
-        uses.append(lambda: plan.release(Unreadable(), ledger=ledger, dataset="people", why=bad))
-    for use in uses:
-        with pytest.raises(ValueError, match=r"(dataset|why|who|request) must be"):
-            use()
+    bad_ones, use = REFUSED[argument]
+    for bad in bad_ones:
+        with pytest.raises(ArgumentError) as refused:
+            use(bad, ledger, plan)
+        assert refused.value.name in argument.split(), bad
     assert ledger.head == head
     ledger.verify()
 
 
-@pytest.mark.parametrize(
-    "values", [(0, 0.1, 0), (1, 0, 0), (1, 1, 0), (np.nan, 0.1, 0), (1, 0.1, 1), (1, 0.1, -1)]
-)
-def test_budgets_that_are_refused(file_url, values):
-    with pytest.raises(ValueError, match="must be"):
-        Ledger(file_url).create("people", epsilon=values[0], delta=values[1], pure=values[2])
+@pytest.mark.parametrize("releases", ["nofile.cloak", ["nofile.cloak"]])
+def test_a_file_that_is_not_there_is_named(ledger, releases):
+    with pytest.raises(FileNotFoundError, match="releases"):
+        ledger.verify(releases=releases)
 
 
-@pytest.mark.parametrize("timeout", [0, -1, np.nan, np.inf, "long", None])
-def test_timeouts_that_are_refused(file_url, timeout):
-    with pytest.raises((TypeError, ValueError), match="timeout"):
-        Ledger(file_url, timeout=timeout)
-
-
-def test_who_spends_cannot_be_changed_afterwards(ledger):
-    with pytest.raises(AttributeError):
-        ledger.who = "somebody else"
-
-
-def test_who_is_the_user_if_nothing_is_said(file_url, monkeypatch):
+def test_who_spends_is_the_user_if_nothing_is_said(file_url, monkeypatch):
     monkeypatch.setenv("LOGNAME", "ada")
     assert Ledger(file_url).who == "ada"
     monkeypatch.setattr("getpass.getuser", lambda: (_ for _ in ()).throw(KeyError("uid")))
     assert Ledger(file_url).who.startswith("user ")
+    with pytest.raises(AttributeError):
+        Ledger(file_url).who = "somebody else"
 
 
 def test_copies_are_the_same_ledger(ledger, plan):
@@ -352,14 +305,6 @@ def test_a_relative_path_is_where_it_was(tmp_path, monkeypatch):
     assert not list((tmp_path / "sub").iterdir())
 
 
-def test_a_child_uses_the_ledger_after_a_fork(url, ledger, children, plan):
-    """Of a process that has used SQLAlchemy and OpenDP before: nothing is shared that must not be."""
-    call = ["spend", {"url": url, "plan": children.put(plan), "y": Y.tolist()}]
-    [(signal, [line])] = children.run([call])
-    assert signal == 0
-    assert plan.recover(ledger, line["entry"]).z.tolist() == line["z"]
-
-
 def test_a_forked_ledger_object(url, children, little_plan):
     """The object itself is used before and after the fork, by both."""
     call = ["spend_and_fork", {"url": url, "plan": children.put(little_plan), "y": Y.tolist()}]
@@ -383,11 +328,10 @@ def test_the_estimator_pays_for_each_fit(ledger):
             clone(copied).fit(X, Unreadable())
     assert copied.predict(X).shape == (6,)
     assert len(ledger.balance("people").events) == 1
-
-
-def test_a_url_will_do(url, ledger, plan):
-    release = plan.release(Y, ledger=url, dataset="people")
-    assert ledger.verify([release]).releases == 1
+    refused = clone(estimator)
+    with warnings.catch_warnings(action="ignore"), pytest.raises(BudgetExceeded):
+        refused.fit(X, Unreadable())
+    assert not hasattr(refused, "release_")
 
 
 def traces_of_y(plan, z):
@@ -419,6 +363,9 @@ def traces_of_y(plan, z):
 def test_the_database_holds_nothing_of_y_but_the_answer(file_url, folder, kind):
     """Neither y nor what it becomes on the way, nor a hash of any of it (a hash of y can be guessed at)."""
     plan = PLANS[kind]()
+    with behind(file_url) as connection:
+        connection.exec_driver_sql("PRAGMA page_size = 65536")  # so that no array lies on two pages
+        connection.exec_driver_sql("VACUUM")
     ledger = Ledger(file_url)
     ledger.create("people", epsilon=1.0, delta=0.01)
     release = plan.release(Y, ledger=ledger, dataset="people", why="table 1")
@@ -438,7 +385,7 @@ def test_an_uncharged_answer_is_forgotten(url, plan, monkeypatch, step):
     """The database fails after the answer was drawn: no message, log or object that is left holds it."""
     ledger = Ledger(url, timeout=0.5)
     ledger.create("people", epsilon=1.0, delta=0.01)
-    head, drawn, armed = ledger.head, [], [True]
+    head, drawn = ledger.head, []
     measure = cloakgp.private.room.measure
 
     def noted(*args, **options):
@@ -455,21 +402,14 @@ def test_an_uncharged_answer_is_forgotten(url, plan, monkeypatch, step):
         elif step == "append":
             connection.exec_driver_sql("ALTER TABLE cloakgp_ledger ADD CONSTRAINT c CHECK (contents IS NULL)")
     if step == "contents":
-        monkeypatch.setattr(store.Store, "contents", lambda *args: b"something else")
+        monkeypatch.setattr(store.Store, "held", lambda *args: (b"something else", None))
     if step == "commit":
         fail = sa.exc.OperationalError("COMMIT", {"contents": 1}, Exception("disk I/O error"))
 
         def failing(*args):
             raise fail
 
-        if url.startswith("sqlite"):
-            sa.event.listen(
-                ledger._store.engine,
-                "before_cursor_execute",
-                lambda c, cursor, text, *rest: failing() if text == "COMMIT" and armed and drawn else None,
-            )
-        else:
-            monkeypatch.setattr(sa.Connection, "commit", failing)
+        monkeypatch.setattr(sa.Connection, "commit", failing)
     logged = io.StringIO()
     handler = logging.StreamHandler(logged)
     logging.getLogger().addHandler(handler)
@@ -479,7 +419,6 @@ def test_an_uncharged_answer_is_forgotten(url, plan, monkeypatch, step):
     finally:
         logging.getLogger().removeHandler(handler)
     monkeypatch.undo()
-    armed.clear()
     assert len(drawn) == 1
     said = "".join(traceback.format_exception(caught.value)) + logged.getvalue() + repr(vars(caught.value))
     for number in drawn[0].tolist():
@@ -488,25 +427,6 @@ def test_an_uncharged_answer_is_forgotten(url, plan, monkeypatch, step):
     assert caught.value.__context__ is None
     assert ledger.head == head
     ledger.verify()
-
-
-def test_an_unanswered_charge_charges_nothing(ledger, plan):
-    with pytest.raises(LedgerError, match="no answer was given"), ledger.charge(plan, "people"):
-        pass
-    kept = []
-    with pytest.raises(KeyboardInterrupt), ledger.charge(plan, "people") as charge:  # noqa: PT012
-        kept.append(charge)
-        charge.answer = np.arange(2)
-        raise KeyboardInterrupt
-    assert (kept[0].answer, kept[0].receipt) == (None, None)
-    assert ledger.balance("people").events == ()
-
-
-def test_a_receipt_is_not_had_without_a_ledger(plan, tmp_path):
-    release = plan.release(Y)
-    assert release.receipt is None
-    release.save(tmp_path / "release.cloak")
-    assert Release.load(tmp_path / "release.cloak").receipt is None
 
 
 def test_balance_says_what_was_spent(ledger):
@@ -522,38 +442,11 @@ def test_balance_says_what_was_spent(ledger):
     assert balance.left_for_release(0.001) > balance.left_for_release(0.01)
     with pytest.raises(ValueError, match="delta"):
         balance.left_for_release(2.0)
-
-
-def test_no_more_is_said_to_be_spent_than_there_was(file_url):
-    """A release before a selection: composition alone proves less than the budget's rule."""
-    ledger = Ledger(file_url)
-    ledger.create("people", epsilon=1.0, delta=0.01)
-    ledger.record("people", Gaussian(0.3, 2), "a release")
-    ledger.record("people", Exponential(0.3), "a selection")
-    ledger.record("people", Gaussian(0.15, 2), "a release")
-    assert ledger.balance("people").spent <= 1.0
-
-
-def test_many_entries(url):
-    """Hundreds of spends: still quick, and the last cent is kept account of."""
-    ledger = Ledger(url)
-    ledger.create("people", epsilon=1.0, delta=0.01)
-    with behind(url) as connection:
-        entries = ledger._store.entries(connection)
-        for _ in range(300):
-            entries.append(
-                ledger._append(
-                    connection,
-                    entries,
-                    "spent",
-                    dataset="people",
-                    what={"kind": "Gaussian", "mu": 0.01, "n_measurements": 3, "unit": "one row"},
-                )
-            )
-    plan = small_plan(epsilon=0.1)
-    release = plan.release(Y, ledger=ledger, dataset="people")
-    assert ledger.balance("people").events[:-1] == (Gaussian(0.01, 3),) * 300
-    assert ledger.verify([release]).entries == 303
+    # A release before a selection: composition alone proves less than the budget's rule.
+    ledger.create("others", epsilon=1.0, delta=0.01)
+    for event in (Gaussian(0.3, 2), Exponential(0.3), Gaussian(0.15, 2)):
+        ledger.record("others", event, "elsewhere")
+    assert ledger.balance("others").spent <= 1.0
 
 
 def test_a_noted_head_shows_a_cut_tail(ledger):
@@ -565,17 +458,3 @@ def test_a_noted_head_shows_a_cut_tail(ledger):
     ledger.verify(head=noted)
     with pytest.raises(LedgerTampered, match="head"):
         ledger.verify(head="0" * 64)
-
-
-@pytest.mark.parametrize("entry", ["2", 2.0, None, True])
-def test_an_entry_is_a_number(ledger, entry):
-    with pytest.raises(TypeError, match="entry"):
-        ledger.fetch(entry, None)
-
-
-@pytest.mark.parametrize("releases", [1, None, [None], [1], "nofile.cloak", ["nofile.cloak"]])
-def test_what_is_no_release_is_named(ledger, releases):
-    with pytest.raises((TypeError, FileNotFoundError), match="releases"):
-        ledger.verify(releases=releases)
-    with pytest.raises((TypeError, FileNotFoundError), match="receipts"):
-        ledger.verify(receipts=releases)

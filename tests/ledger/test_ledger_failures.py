@@ -9,19 +9,13 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
-import warnings
 from contextlib import closing, contextmanager, suppress
 
 import pytest
-import sqlalchemy as sa
-from ledger_helpers import Unreadable, Watched, Y, behind, small_plan
+from ledger_helpers import Unreadable, Watched, Y, behind
 
-from cloakgp import PrivateGPRegressor
-from cloakgp.accounting import Exponential
-from cloakgp.estimators import RepeatedFitWarning
-from cloakgp.kernels import EQ
+from cloakgp.core.accounting import Exponential
 from cloakgp.ledger import Ledger, LedgerError, LedgerTampered
 
 
@@ -75,32 +69,6 @@ def test_a_full_disk(tmp_path, plan):
         filler.unlink()
         release = plan.release(Y, ledger=ledger, dataset="people")
         assert ledger.verify([release]).entries == 3
-
-
-def test_a_database_that_may_not_grow(file_url):
-    """The same on machines where no disk can be mounted: the answer needs more pages than there are."""
-    plan = small_plan(epsilon=0.5, n_outputs=6)
-    ledger = Ledger(file_url)
-    ledger.create("people", epsilon=1.0, delta=0.01)
-
-    def limit(connection, _):
-        connection.execute(f"PRAGMA max_page_count = {pages}")
-
-    with behind(file_url) as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
-    sa.event.listen(ledger._store.engine, "connect", limit)
-    for _ in range(100):
-        before = ledger.head
-        try:
-            ledger.record("people", Exponential(1e-6), "x" * 900)
-        except LedgerError:
-            break
-    with refused("disk is full", "Nothing was charged"):
-        ledger.record("people", Exponential(1e-6), "x" * 900)
-    check_unspent(ledger, before)
-    pages = 1000
-    plan.release(Y, ledger=ledger, dataset="people")
-    ledger.verify()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs rlimits")
@@ -159,13 +127,13 @@ def test_a_lock_on_the_server(server, plan):
     ledger = Ledger(url, timeout=0.3)
     ledger.create("people", epsilon=1.0, delta=0.01)
     with Ledger(url)._store.writing() as connection:
-        ledger._store.lock_dataset(connection, "people")
+        ledger._store.lock(connection, "people")
         with refused("another request is using it", "Nothing was charged"):
             plan.release(Unreadable(), ledger=ledger, dataset="people")
         assert ledger.balance("people").events == ()
     y = Watched()
     with Ledger(url)._store.writing() as connection:
-        ledger._store.lock_head(connection)
+        ledger._store.lock(connection)
         with refused("another request is using it", "No answer was given out", "Nothing was charged"):
             plan.release(y, ledger=ledger, dataset="people")
         assert y.read
@@ -328,41 +296,28 @@ def test_a_file_and_a_folder_that_may_not_be_written(children, plan, tmp_path, f
     locked.chmod(0o700)
 
 
-def test_files_that_are_no_ledger(folder, plan, file_url):
-    def url(name):
-        return f"sqlite:///{folder}/{name}"
-
-    def use(name):
-        return plan.release(Unreadable(), ledger=url(name), dataset="people")
-
-    with refused("there is no file", "create"):
-        use("missing.db")
-    assert not (folder / "missing.db").exists(), "looking at a ledger must not make one"
-    with refused("there is no file"):
-        use("no/such/folder/budget.db")
-    with refused("cannot be made or written", "No such file"):
-        Ledger(url("no/such/folder/budget.db")).create("people", epsilon=1.0, delta=0.01)
-    with refused("there is no file"):
-        use("x" * 400)
+def test_files_that_are_no_ledger(folder, plan):
     (folder / "empty.db").touch()
-    with refused("no ledger was ever made here"):
-        use("empty.db")
     (folder / "text.db").write_text("not a database, but long enough to be taken for one. " * 100)
-    with refused("not a SQLite database"):
-        use("text.db")
-    with refused("not a SQLite database"):
-        Ledger(url("text.db")).create("people", epsilon=1.0, delta=0.01)
     (folder / "folder.db").mkdir()
-    with refused("cannot be opened"):
-        use("folder.db")
-    with refused("cannot be made or written"):
-        Ledger(url("folder.db")).create("people", epsilon=1.0, delta=0.01)
     with closing(sqlite3.connect(folder / "other.db")) as other, other:
         other.execute("CREATE TABLE cloakgp_ledger (number INTEGER PRIMARY KEY, words TEXT)")
-    with refused("not a ledger's"):
-        use("other.db")
-    with refused("not a ledger's"):
-        Ledger(url("other.db")).create("people", epsilon=1.0, delta=0.01)
+    for name, used, created in (
+        ("missing.db", "there is no file", None),
+        ("no/such/folder/budget.db", "there is no file", "cannot be made or written .*No such file"),
+        ("x" * 400, "there is no file", "cannot be made or written"),
+        ("empty.db", "no ledger was ever made here", None),
+        ("text.db", "not a SQLite database", "not a SQLite database"),
+        ("folder.db", "cannot be opened", "cannot be made or written"),
+        ("other.db", "not a ledger's", "not a ledger's"),
+    ):
+        url = f"sqlite:///{folder}/{name}"
+        with refused(used):
+            plan.release(Unreadable(), ledger=url, dataset="people")
+        if created is not None:
+            with refused(created):
+                Ledger(url).create("people", epsilon=1.0, delta=0.01)
+    assert not (folder / "missing.db").exists(), "looking at a ledger must not make one"
 
 
 def test_a_damaged_file(folder, file_url, plan):
@@ -464,46 +419,9 @@ def test_passwords_are_never_shown(url):
      "sqlite:///file:x?mode=memory&uri=true", "sqlite:///file:x?mode=memory&cache=shared&uri=true",
      "sqlite:///file:x?nolock=1&uri=true", "sqlite:///file:x?vfs=unix-none&uri=true", "sqlite:///file:x",
      "sqlite:///file:x%3Fnolock=1?mode=rw&uri=true", "sqlite:///file:x?immutable=1&uri=true", "sqlite:///x?timeout=a",
-     "mysql://x", "oracle://x", "", " ", "budget.db"],
+     "mysql://x", "oracle://x", "", " ", "budget.db", None, 3, b"sqlite:///x.db"],
 )  # fmt: skip
 def test_urls_that_no_ledger_can_have(url):
     """In memory, without locks, or another database."""
-    with pytest.raises(ValueError, match="url"):
+    with pytest.raises(ValueError, match="url"):  # a TypeError of ours is a ValueError, too
         Ledger(url)
-
-
-@pytest.mark.parametrize("url", [None, 3, b"sqlite:///x.db"])
-def test_urls_that_are_no_text(url):
-    with pytest.raises(TypeError, match="url must be text"):
-        Ledger(url)
-
-
-def test_a_waiting_request_goes_through(file_url, plan):
-    """Within the timeout, a lock is only waited for."""
-    ledger = Ledger(file_url, timeout=20.0)
-    ledger.create("people", epsilon=1.0, delta=0.01)
-    locked = threading.Event()
-
-    def hold():
-        with ledger._store.writing():
-            locked.set()
-            time.sleep(0.3)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert locked.wait(10)
-    plan.release(Y, ledger=ledger, dataset="people")
-    thread.join()
-    ledger.verify()
-
-
-def test_the_estimator_passes_the_ledgers_errors_on(file_url):
-    """And is not fitted by a fit that was refused."""
-    Ledger(file_url).create("people", epsilon=0.1, delta=0.01)
-    estimator = PrivateGPRegressor(EQ(0.5), 0.3, (0, 1000), 1.0, 0.01, ledger=file_url, dataset="people")
-    with (
-        pytest.raises(LedgerError, match="does not fit into what is left"),
-        warnings.catch_warnings(action="ignore", category=RepeatedFitWarning),
-    ):
-        estimator.fit([[0.1], [0.2], [0.3], [0.4], [0.5], [0.6]], Unreadable())
-    assert not hasattr(estimator, "release_")

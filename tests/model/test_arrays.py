@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cloakgp.data.merging import Inputs
+from cloakgp.gp import GP
+from cloakgp.kernels import EQ
 from cloakgp.model import arrays
+from cloakgp.model.build import smoother_for
 
 KINDS = ["numpy", pytest.param("torch", marks=pytest.mark.torch)]
 
@@ -33,10 +37,7 @@ def test_there_and_back(make, A):
         assert type(other) is type(there)
         np.testing.assert_array_equal(arrays.on_host(other), values)
         assert arrays.on_host(other).dtype == values.dtype
-
-
-def test_read_only_values_can_be_taken_along(make, A):
-    A.setflags(write=False)
+    A.setflags(write=False)  # and what is read-only, too
     np.testing.assert_array_equal(arrays.on_host(arrays.like(make(np.ones(2)), A)), A)
 
 
@@ -50,3 +51,22 @@ def test_r_factor(make, A):
     assert R.shape == (3, 3)
     np.testing.assert_array_equal(np.tril(R, -1), 0)
     np.testing.assert_allclose(R.T @ R, A.T @ A)
+
+
+RNG = np.random.default_rng(0)
+WIDE = RNG.normal(size=(3, 5000))  # more than one thread takes at once
+
+
+def test_wide_products_are_products():
+    A = RNG.normal(size=(2, 3))
+    np.testing.assert_allclose(arrays.times_wide(A, WIDE), A @ WIDE)
+    np.testing.assert_allclose(arrays.wide_dots(WIDE, WIDE), WIDE @ WIDE.T)
+
+
+def test_the_covariance_of_many_rows_is_that_of_the_model():
+    X = np.linspace(0.0, 10.0, 5000)[:, None]
+    gp = GP(EQ(2.0), 0.3, (-1.0, 1.0), inducing=X[::1000])
+    smoother = smoother_for(gp, Inputs(X, gp.noise, None), X[:3])
+    K = gp.kernel(X, X[::1000])
+    expected = WIDE @ K @ np.linalg.solve(gp.kernel(X[::1000]), K.T) + 0.3 * WIDE
+    np.testing.assert_allclose(smoother.times_covariance(WIDE), expected, atol=1e-6)

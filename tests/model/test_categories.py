@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from cloakgp import AutoGP, Hyperprior
+from cloakgp.gp import GP
 from cloakgp.kernels import EQ, Category
-from cloakgp.model.cover import cover
-from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Known, Setting
 
 RNG = np.random.default_rng(0)
@@ -92,12 +91,3 @@ def test_a_known_model_names_its_categories_by_its_kernel():
     assert Known(GP(kernel, 0.1, (0, 1))).category_columns(4) == (1, 2)
     assert Known(GP(EQ(1.0) + Category(), 0.1, (0, 1))).category_columns(2) == (0, 1)
     assert Known(GP(EQ(1.0), 0.1, (0, 1))).category_columns(2) == ()
-
-
-def test_test_points_have_levels_that_there_are():
-    found = cover(X, categories=(1, 2))
-    assert set(found[:, 1]) == {0.0, 1.0, 2.0}
-    assert set(found[:, 2]) == {5.0, 6.0}
-    assert found[:, 0].max() > X[:, 0].max()  # numbers go beyond
-    levels = cover(X[:, [1, 2]], categories=(0, 1))
-    assert len(levels) == len(np.unique(X[:, [1, 2]], axis=0))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from cloakgp import GP
+from cloakgp.data import chunks
+from cloakgp.data.merging import distinct
 from cloakgp.kernels import EQ, Linear
-from cloakgp.model.leverage import MOST, downweighted, leverage
-from cloakgp.rows import chunks
-from cloakgp.rows.merging import distinct
+from cloakgp.model.build import MOST, downweighted, leverage
 
 RNG = np.random.default_rng(3)
 X = np.vstack([RNG.normal(size=(60, 2)), [[6.0, 6.0], [-7.0, 5.0]]])  # the last two stand alone
@@ -70,25 +70,21 @@ def test_equal_rows_keep_equal_variances(noise, places):
         np.testing.assert_array_equal(merged.labels, distinct(REPEATED, own).groups.labels)
 
 
-def test_no_row_gets_more_than_fifty_times_the_noise():
-    crowd = np.concatenate([np.linspace(0.0, 1.0, 500), [1000.0]])[:, None]
-    gp = GP(EQ(1.0), 0.1, (0.0, 1.0), downweight="leverage")
-    noise = downweighted(gp, distinct(crowd, gp.noise)).noise
-    assert noise[-1] == MOST * 0.1
-    assert noise[250] == 0.1
-
-
-def test_only_relative_leverage_counts():
-    gp = GP(Linear(), 1e6, (0.0, 1.0), downweight="leverage")  # leverages of millionths
-    found = downweighted(gp, distinct(np.array([[1.0], [1.0], [1.0], [3.0]]), gp.noise)).noise
-    assert found.tolist() == [1e6, 1e6, 1e6, 9e6]
-
-
-def test_rows_without_any_leverage_keep_their_noise():
-    zeros = np.concatenate([np.zeros(5), [1.0]])[:, None] * np.array([1.0, 2.0])
-    gp = GP(Linear(), 0.1, (0.0, 1.0), downweight="leverage")
-    noise = downweighted(gp, distinct(zeros, gp.noise)).noise
-    assert noise.tolist() == [0.1] * 5 + [MOST * 0.1]
+@pytest.mark.parametrize(
+    ("kernel", "own", "rows", "factors"),
+    [
+        (EQ(1.0), 0.1, [*np.linspace(0.0, 1.0, 500), 1000.0], [1] * 500 + [MOST]),
+        (Linear(), 1e6, [1.0, 1.0, 1.0, 3.0], [1, 1, 1, 9]),  # only relative leverage counts
+        (Linear(), 0.1, [0.0] * 5 + [1.0], [1] * 5 + [MOST]),  # rows without any
+    ],
+)
+def test_noise_of_a_row_that_stands_alone(kernel, own, rows, factors):
+    gp = GP(kernel, own, (0.0, 1.0), downweight="leverage")
+    noise = downweighted(gp, distinct(np.array(rows)[:, None], gp.noise)).noise
+    middle = (
+        [0, len(rows) // 2, -1] if kernel == EQ(1.0) else slice(None)
+    )  # ends of a crowd stand out a little
+    np.testing.assert_allclose(noise[middle][1:], own * np.array(factors)[middle][1:])
 
 
 def test_a_model_without_it_stays_itself():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp import GP, PrivateGPRegressor, Release, binning, combine, plan_selection
+import cloakgp
+from cloakgp import GP, ArgumentError, PrivateGPRegressor, binning, combine, plan_selection
 from cloakgp.kernels import EQ
 
 X = np.linspace(0, 10, 30)[:, None]
@@ -48,7 +49,7 @@ def test_new_outcomes_have_the_functions_variance(release):
 
 def test_files_keep_the_rows_variances_and_no_function(release, tmp_path):
     release.save(tmp_path / "file")
-    again = Release.load(tmp_path / "file")
+    again = cloakgp.load(tmp_path / "file")
     np.testing.assert_array_equal(again.plan.gp.noise, spread(X))
     np.testing.assert_array_equal(again.predict(NEW), release.predict(NEW))
     with pytest.raises(ValueError, match=r"include_noise: .* Give it as a number"):
@@ -64,7 +65,7 @@ def test_also_where_all_rows_have_the_same(tmp_path):
     assert release.uncertainty(NEW).observation.tolist() == [1.0, 1.0, 2.0]
     release.save(tmp_path / "file")
     with pytest.raises(ValueError, match="include_noise: "):
-        Release.load(tmp_path / "file").uncertainty(NEW)
+        cloakgp.load(tmp_path / "file").uncertainty(NEW)
 
 
 def test_downweighted_rows_leave_new_outcomes_their_variance():
@@ -96,30 +97,33 @@ def test_with_inducing_inputs_and_in_the_estimator():
 
 
 @pytest.mark.parametrize(
-    ("function", "error", "match"),
+    "function",
     [
-        (lambda X: X[:, 0], ValueError, r"noise must be above 0 everywhere; .* returns n variances"),
-        (lambda X: np.full(len(X), np.nan), ValueError, "noise must be finite"),
-        (lambda X: np.ones(3), ValueError, r"noise must be of shape \(30,\); got shape \(3,\)"),
-        (lambda X: ["a"] * len(X), TypeError, "noise must hold real numbers"),
+        lambda X: X[:, 0],
+        lambda X: np.full(len(X), np.nan),
+        lambda X: np.ones(3),
+        lambda X: ["a"] * len(X),
     ],
+    ids=["0", "NaN", "too few", "texts"],
 )
-def test_what_the_function_gives_is_checked(function, error, match):
-    with pytest.raises(error, match=match):
+def test_what_the_function_gives_is_checked(function):
+    with pytest.raises(ArgumentError) as error:
         GP(EQ(2.0), function, BOUNDS).plan(X, X_star=X_STAR, **PROMISE)
+    assert error.value.name == "noise"
 
 
 def test_where_a_function_is_not_taken_it_says_so(release):
     gp = GP(EQ(2.0), spread, BOUNDS)
     assert "noise=<function of X>" in repr(gp)
-    refused = r"noise must be one number or one per row of X for .*; got a function"
-    with pytest.raises(ValueError, match=refused):
-        gp.plan_function(X, **PROMISE)
-    with pytest.raises(ValueError, match=refused):
-        gp.plan(X, X_star=X_STAR, given=[release], **PROMISE)
-    with pytest.raises(ValueError, match=refused):
-        plan_selection([gp, GP(EQ(1.0), spread, BOUNDS)], X, epsilon=1.0, folds=3)
-    with pytest.raises(ValueError, match=refused):
-        binning.local(X, X_star=X_STAR, kernel=EQ(1.0), noise=spread, bounds=BOUNDS, epsilon=1.0)
+    local = {"X_star": X_STAR, "kernel": EQ(1.0), "noise": spread, "bounds": BOUNDS, "epsilon": 1.0}
+    for ask in (
+        lambda: gp.plan_function(X, **PROMISE),
+        lambda: gp.plan(X, X_star=X_STAR, given=[release], **PROMISE),
+        lambda: plan_selection([gp, GP(EQ(1.0), spread, BOUNDS)], X, epsilon=1.0, folds=3),
+        lambda: binning.local(X, **local),
+    ):
+        with pytest.raises(ArgumentError, match="must be one number or one per row of X for") as error:
+            ask()
+        assert (error.value.name, error.value.got) == ("noise", "a function")
     with pytest.raises(ValueError, match="model must have one noise variance"):
         combine([release, release.plan.release(Y)], same_data=False, model=gp)

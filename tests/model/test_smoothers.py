@@ -10,7 +10,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from cloakgp.kernels import EQ, Constant, Linear, Matern32, as_kernel
 from cloakgp.model import smoothers
-from cloakgp.model.smoothers import ExactGP, blocks
+from cloakgp.model.smoothers import ExactGP, FactoredGP, GivenGP, blocks
 
 
 @pytest.fixture
@@ -65,13 +65,6 @@ def test_what_the_prior_says_of_data_and_predictions(noise, X, X_star):
     np.testing.assert_allclose(total, kernel.diag(X_star), rtol=1e-12)
 
 
-def test_columns_are_the_same_for_slices_and_for_chosen_rows(X, X_star):
-    smoother = ExactGP(EQ(1.0), 0.1, X, X_star)
-    everything = smoother.columns(slice(0, 15))
-    np.testing.assert_array_equal(smoother.columns(slice(3, 7)), everything[:, 3:7])
-    np.testing.assert_array_equal(smoother.columns(np.array([9, 0, 9])), everything[:, [9, 0, 9]])
-
-
 @pytest.mark.parametrize(("n", "size"), [(1, 4), (4, 4), (5, 4), (8, 4), (9, 1)])
 def test_blocks_cover_the_rows_in_order(monkeypatch, n, size):
     monkeypatch.setattr(smoothers, "BLOCK", size)
@@ -83,31 +76,41 @@ def test_blocks_cover_the_rows_in_order(monkeypatch, n, size):
 # Jitter
 
 
-def test_jitter_rescues_a_singular_gram_matrix(X, X_star):
+def test_jitter_rescues_a_singular_gram_matrix_and_scales_with_the_kernel(X, X_star):
     twice = np.vstack([X, X])
     smoother = ExactGP(EQ(1.0), 1e-300, twice, X_star)
     assert 0 < smoother.jitter < 1e-6
     assert np.isfinite(smoother.columns(slice(0, 30))).all()
     assert np.isfinite(smoother.posterior_variance).all()
+    large = ExactGP(EQ(1.0, variance=2.0**20), 1e-300, twice, X_star).jitter
+    assert 0.01 <= large / smoother.jitter / 2.0**20 <= 100
+    assert ExactGP(EQ(1.0), 1e-3, twice, X_star).jitter == 0.0  # where the noise suffices
 
 
-def test_jitter_scales_with_the_kernel(X, X_star):
-    twice = np.vstack([X, X])
-    small, large = (ExactGP(EQ(1.0, variance=v), 1e-300, twice, X_star).jitter for v in (1.0, 2.0**20))
-    assert 0.01 <= large / small / 2.0**20 <= 100
-
-
-def test_no_jitter_where_the_noise_suffices(X, X_star):
-    assert ExactGP(EQ(1.0), 1e-3, np.vstack([X, X]), X_star).jitter == 0.0
+def test_covariances_that_are_given_are_as_good_as_a_kernel():
+    """As a matrix, or in factors that never make one."""
+    own, X = np.linspace(0.1, 0.8, 12), np.linspace(0, 5, 12)[:, None]
+    kernel, X_star = EQ(1.5, variance=2.0), np.array([[0.5], [2.2], [9.0]])
+    expected = ExactGP(kernel, own, X, X_star)
+    cross, variance = kernel(X, X_star), kernel.diag(X_star)
+    B, factors = np.arange(24.0).reshape(2, 12), np.random.default_rng(0).normal(size=(12, 12))
+    inner = np.linalg.solve(factors, np.linalg.solve(factors, kernel(X)).T).T
+    for found in (
+        GivenGP(kernel(X) + np.diag(own), cross, variance),
+        GivenGP(kernel(X), cross, variance, own),
+        FactoredGP(factors, inner, np.linalg.solve(factors, cross), own, variance),
+    ):
+        assert (found.n_rows, found.n_outputs) == (12, 3)
+        close = {"rtol": 1e-6, "atol": 1e-6}
+        for rows in (slice(2, 7), np.array([9, 0, 9])):
+            np.testing.assert_allclose(found.columns(rows), expected.columns(rows), **close)
+        np.testing.assert_allclose(found.cross, expected.cross, **close)
+        np.testing.assert_allclose(found.times_covariance(B), expected.times_covariance(B), **close)
+        np.testing.assert_allclose(found.posterior_variance, expected.posterior_variance, **close)
+        np.testing.assert_allclose(found.explained_variance, expected.explained_variance, **close)
 
 
 # Refusals
-
-
-def refusal(kernel, X, X_star, noise=0.1):
-    with pytest.raises((TypeError, ValueError)) as caught:
-        ExactGP(as_kernel(kernel), noise, X, X_star)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -125,60 +128,48 @@ def refusal(kernel, X, X_star, noise=0.1):
 @pytest.mark.parametrize("n", [6, 15])
 def test_kernels_that_are_not_positive_semi_definite(kernel, noise, n, X, X_star):
     assert np.linalg.eigvalsh(kernel(X[:n], X[:n]))[0] < -1e-3, "the example must be indefinite"
-    message = refusal(kernel, X[:n], X_star, noise)
-    assert "kernel must return a positive semi-definite matrix" in message
-    assert "Check the kernel's formula" in message
+    with pytest.raises(ValueError, match=r"positive semi-definite matrix.*Check the kernel's formula"):
+        ExactGP(as_kernel(kernel), noise, X[:n], X_star)
 
 
 @pytest.mark.parametrize("noise", [1e-3, 1.0, 1e6])
 def test_a_kernel_that_is_indefinite_only_between_data_and_test_points(noise):
     """On one row any positive number is a covariance; |k(x, x*)|² > k(x, x) k(x*, x*) is not."""
-    message = refusal(lambda X, Z: 1.0 + np.abs(X - Z.T), np.zeros((1, 1)), np.array([[3.0]]), noise)
-    assert "positive semi-definite" in message
+    kernel = as_kernel(lambda X, Z: 1.0 + np.abs(X - Z.T))
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        ExactGP(kernel, noise, np.zeros((1, 1)), np.array([[3.0]]))
 
 
-def test_a_kernel_that_is_not_symmetric(X, X_star):
-    message = refusal(lambda X, Z: EQ(1.0)(X, Z) * (1 + 0.01 * X[:, :1]), X, X_star)
-    assert "kernel(X, X) must be symmetric" in message
+def everywhere(value):
+    return lambda X, Z: np.full((len(X), len(Z)), value)
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        lambda X, Z: np.ones(len(X)),
-        lambda X, Z: np.ones((len(X), len(Z), 1)),
-        lambda X, Z: EQ(1.0)(Z, X)[:, :2],
-        lambda X, Z: 1.0,
-    ],
-    ids=["vector", "cube", "too few columns", "number"],
-)
-def test_a_kernel_that_returns_the_wrong_shape(kernel, X, X_star):
-    message = refusal(kernel, X, X_star)
-    assert "kernel" in message
-    assert "must return" in message
-    assert "(15, 15)" in message
+WRONG = {
+    "not symmetric": (
+        lambda X, Z: EQ(1.0)(X, Z) * (1 + 0.01 * X[:, :1]),
+        "must be symmetric",
+    ),
+    "vector": (lambda X, Z: np.ones(len(X)), r"must return .*\(15, 15\)"),
+    "cube": (lambda X, Z: np.ones((len(X), len(Z), 1)), r"must return .*\(15, 15\)"),
+    "too few columns": (lambda X, Z: EQ(1.0)(Z, X)[:, :2], r"must return .*\(15, 15\)"),
+    "number": (lambda X, Z: 1.0, r"must return .*\(15, 15\)"),
+    "NaN": (everywhere(math.nan), "finite"),
+    "infinity": (everywhere(math.inf), "finite"),
+    "nothing": (lambda X, Z: None, "must return real numbers"),
+    "complex": (everywhere(1j), "real numbers"),
+    "texts": (everywhere("a"), "real numbers"),
+    "dates": (everywhere(np.datetime64("2020-01-01")), "real numbers"),
+}
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_kernel_that_returns_no_finite_numbers(value, X, X_star):
-    message = refusal(lambda X, Z: np.full((len(X), len(Z)), value), X, X_star)
-    assert "kernel" in message
-    assert "finite" in message
-
-
-def test_a_kernel_that_returns_nothing(X, X_star):
-    assert "kernel must return real numbers" in refusal(lambda X, Z: None, X, X_star)
-
-
-@pytest.mark.parametrize("value", [1j, "a", np.datetime64("2020-01-01")], ids=["complex", "str", "datetime"])
-def test_a_kernel_that_returns_no_real_numbers(value, X, X_star):
-    message = refusal(lambda X, Z: np.full((len(X), len(Z)), value), X, X_star)
-    assert "kernel" in message
-    assert "real numbers" in message
+@pytest.mark.parametrize("name", WRONG)
+def test_kernels_that_return_no_matrix_of_numbers(name, X, X_star):
+    kernel, match = WRONG[name]
+    with pytest.raises((TypeError, ValueError), match=rf"kernel.*{match}"):
+        ExactGP(as_kernel(kernel), 0.1, X, X_star)
 
 
 def test_a_kernel_may_return_integers_or_lists(X, X_star):
-    smoother = ExactGP(as_kernel(lambda X, Z: np.ones((len(X), len(Z)), dtype=int)), 1.0, X, X_star)
-    np.testing.assert_allclose(smoother.columns(slice(0, 15)), np.full((4, 15), 1 / 16))
-    listed = ExactGP(as_kernel(lambda X, Z: np.ones((len(X), len(Z))).tolist()), 1.0, X, X_star)
-    np.testing.assert_allclose(listed.columns(slice(0, 15)), np.full((4, 15), 1 / 16))
+    for ones in (everywhere(1), lambda X, Z: np.ones((len(X), len(Z))).tolist()):
+        smoother = ExactGP(as_kernel(ones), 1.0, X, X_star)
+        np.testing.assert_allclose(smoother.columns(slice(0, 15)), np.full((4, 15), 1 / 16))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cloakgp import GP, ParquetColumns, binning, plan_selection
+from cloakgp.data.merging import distinct
 from cloakgp.kernels import EQ
-from cloakgp.rows.merging import distinct
 
 X = np.array([[0.0], [1.0], [2.0], [2.0], [5.0]])
 X_STAR = np.array([[1.0], [5.0]])
@@ -158,7 +158,7 @@ def test_functions_are_asked_a_chunk_at_a_time(tmp_path, monkeypatch):
     import pyarrow
     from pyarrow import parquet
 
-    from cloakgp.rows import chunks
+    from cloakgp.data import chunks
 
     monkeypatch.setattr(chunks, "CHUNK", 64)
     many, asked = np.linspace(0.0, 9.0, 200), []

@@ -8,10 +8,9 @@ import pytest
 from cloakgp import GP, ArgumentError, AutoGP, Columns, Grid
 from cloakgp.kernels import EQ, Constant
 from cloakgp.plots import plot_release
-from cloakgp.plots.labels import numeric_inputs
-from cloakgp.plots.number_words import in_unit, nice_ticks, number_words, tick_words
-from cloakgp.plots.places import plane
-from cloakgp.plots.surface import NEAR_PRIOR, prior_std, surface_of, will_be_unknown
+from cloakgp.plots.numbers import in_unit, nice_ticks, tick_words
+from cloakgp.plots.shown import numeric_inputs
+from cloakgp.plots.surface import NEAR_PRIOR, plane, prior_std, surface_of, will_be_unknown
 from cloakgp.workflow.pictures import release_pictures
 
 pytestmark = pytest.mark.usefixtures("few_models")
@@ -102,12 +101,12 @@ def test_the_prior_of_a_probability_is_what_the_link_makes_of_f_about_its_level(
     X = RNG.uniform(0, 1, (40, 2))
     plan = AutoGP(outcome="yes/no", stages=2).plan(X, X_star=X[:4], epsilon=2.0, delta=1e-3)
     learned = (release := plan.release(X[:, 0] > 0.5)).learned
-    level = learned.latent.predict(X).mean() - learned.link.middle
+    level = learned.latent.predict(X).mean() - learned.law.middle
     draws = []
     for weight, model, setting in zip(learned.weights, learned.posteriors, learned.settings, strict=True):
         assert model.gp.kernel.diag(X[:1])[0] > setting.signal  # which has the level's in it
         f = level + RNG.normal(size=int(40_000 * weight)) * setting.signal**0.5
-        draws.append(learned.link.mean(f))
+        draws.append(learned.law.mean(f))
     assert prior_std(release, X[:1])[0] == pytest.approx(np.concatenate(draws).std(), rel=0.03)
 
 
@@ -137,6 +136,7 @@ def test_each_class_has_a_curve_and_a_surface(modes):
     mean, std = modes.predict(at, return_std=True)
     assert (surface.prediction[3, 2], surface.std[3, 2]) == pytest.approx((mean[0, 1], std[0, 1]))
     assert surface.views["prediction"].label == "probability of car"
+    assert len({round(prior_std(modes, np.array(at), which)[0], 9) for which in range(3)}) == 3
     with pytest.raises(ArgumentError, match="of must be one of the classes"):
         surface_of(modes, of="tram")
 
@@ -171,38 +171,43 @@ def test_inputs_beside_the_two_are_held():
             surface_of(release, held=held)
 
 
-def test_which_columns_are_places():
-    found = plane(["rooms", "lat", "home_long"], [0, 1, 2])
-    assert (found.across, found.up, found.degrees) == (2, 1, True)
-    plain = plane(["x", "lateness"], [0, 1])
-    assert (plain.across, plain.up, plain.aspect(0, 1)) == (0, 1, None)
-    told = plane(["a", "b"], [0, 1], ["b", "a"])
-    assert (told.across, told.up, told.degrees) == (1, 0, False)
-    assert plane(["a", "lat", "lon"], [0, 1, 2], ["lon", "lat"]).degrees
-    with pytest.raises(ArgumentError, match="coordinates must be the names of two inputs"):
-        plane(["a", "b"], [0, 1], ["a", "c"])
-    with pytest.raises(ArgumentError, match="two inputs that are numbers"):
-        plane(["a"], [0])
+@pytest.mark.parametrize(
+    ("names", "numeric", "coordinates", "expected"),
+    [
+        (["rooms", "lat", "home_long"], [0, 1, 2], None, (2, 1, True, False)),
+        (["x", "lateness"], [0, 1], None, (0, 1, False, False)),
+        (["northing", "east"], [0, 1], None, (1, 0, False, True)),
+        (["a", "b"], [0, 1], ["b", "a"], (1, 0, False, False)),
+        (["a", "lat", "lon"], [0, 1, 2], ["lon", "lat"], (2, 1, True, False)),
+        (["a", "b"], [0, 1], ["a", "c"], "coordinates"),
+        (["a", "b"], [0, 1], "a", "coordinates"),
+        (["a"], [0], None, "release"),
+    ],
+)
+def test_which_columns_are_places(names, numeric, coordinates, expected):
+    if isinstance(expected, str):
+        with pytest.raises(ArgumentError) as caught:
+            plane(names, numeric, coordinates)
+        assert caught.value.name == expected
+        return
+    found = plane(names, numeric, coordinates)
+    assert (found.across, found.up, found.degrees, found.metres) == expected
+    assert found.aspect(0, 1) == pytest.approx(1.0 if expected[2] or expected[3] else None, abs=1e-3)
 
 
 @pytest.mark.parametrize(
-    ("ends", "units", "outcome", "expected"),
+    ("ends", "units", "percent", "expected"),
     [
-        ((390e3, 690e3), "£", "", ["£400k", "£450k", "£500k", "£550k", "£600k", "£650k"]),
-        ((0.0, 2.1e6), "€", "", ["€0", "€0.5M", "€1.0M", "€1.5M", "€2.0M"]),
-        ((-6000.0, 6000.0), "", "", ["−5,000", "−2,500", "0", "2,500", "5,000"]),
-        ((0.0, 1.0), "", "yes/no", ["0 %", "25 %", "50 %", "75 %", "100 %"]),
-        ((0.011, 0.052), "cm", "", ["0.02", "0.03", "0.04", "0.05"]),
-        ((5.0, 5.0), "", "", ["5"]),
+        ((390e3, 690e3), "£", False, ["£400k", "£450k", "£500k", "£550k", "£600k", "£650k"]),
+        ((0.0, 2.1e6), "€", False, ["€0", "€0.5M", "€1.0M", "€1.5M", "€2.0M"]),
+        ((-6000.0, 6000.0), "", False, ["−5,000", "−2,500", "0", "2,500", "5,000"]),
+        ((-60.0, 0.0), "$", False, ["−$60", "−$40", "−$20", "$0"]),
+        ((0.0, 1.0), "", True, ["0 %", "25 %", "50 %", "75 %", "100 %"]),
+        ((0.0, 40.0), "%", False, ["0 %", "10 %", "20 %", "30 %", "40 %"]),
+        ((0.011, 0.052), "cm", False, ["0.02", "0.03", "0.04", "0.05"]),
+        ((5.0, 5.0), "", False, ["5"]),
     ],
 )
-def test_ticks_can_be_read(ends, units, outcome, expected):
-    assert tick_words(nice_ticks(*ends), units, outcome) == expected
-
-
-def test_numbers_in_sentences_and_on_axes():
-    assert number_words(421_733.0, "£") == "£422k"
-    assert number_words(-172.43, "cm") == "−172 cm"
-    assert number_words(0.3517, outcome="yes/no") == "35.2 %"
-    assert number_words(0.0) == "0"
-    assert [in_unit("price", unit) for unit in ("£", "cm", "")] == ["price", "price, cm", "price"]
+def test_ticks_can_be_read(ends, units, percent, expected):
+    assert tick_words(nice_ticks(*ends), units, percent) == expected
+    assert in_unit("price", units) == ("price, cm" if units == "cm" else "price")

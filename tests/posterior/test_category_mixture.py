@@ -5,7 +5,9 @@ import pytest
 
 from cloakgp import Hyperprior
 from cloakgp.posterior import support as module
-from cloakgp.posterior.mixture import Mixture, Reading
+from cloakgp.posterior.clipping import Direct
+from cloakgp.posterior.mixture import Mixture
+from cloakgp.posterior.states import Reading
 from cloakgp.posterior.support import Support, support_points
 
 x = np.tile(np.linspace(0, 1, 12), 4)
@@ -17,6 +19,7 @@ TRUTHS = {
     "column 2": EFFECT[c.astype(int)],
     "together": np.array([3, -3, 3, -3])[c.astype(int)] * np.sin(6 * x + c),
 }
+LAW = Direct((-10.0, 10.0), 0.0)
 UNSEEN = np.array([[0.5, 9.0], [0.5, 0.0]])
 
 
@@ -24,9 +27,13 @@ def fitted(truth, X_star=UNSEEN, inducing=None, X=X):
     """After a reading of every outcome, with little noise."""
     prior = Hyperprior(categories=(1,))
     points = None if inducing is None else support_points(X, inducing, (1,))
-    mixture = Mixture(prior, X, np.ones(len(X)), X_star, 20.0, points)
-    value = truth + np.random.default_rng(3).normal(0, 0.3, len(X))
-    return mixture.fit([Reading(np.eye(len(X)), np.ones(len(X)), value, 0.01 * np.eye(len(X)))])
+    mixture = Mixture(prior, X, np.ones(len(X)), X_star, LAW, points)
+    value = noisy(truth)
+    return mixture.fit([[Reading(np.eye(len(X)), np.ones(len(X)), value, 0.01 * np.eye(len(X)))]])
+
+
+def noisy(truth):
+    return truth + np.random.default_rng(3).normal(0, 0.3, len(truth))
 
 
 @pytest.mark.parametrize("part", TRUTHS)
@@ -40,11 +47,11 @@ def test_the_part_that_varies_has_the_largest_share(part):
 def test_the_mixture_is_bayes_with_categories_too():
     state = fitted(TRUTHS["column 2"])
     best, noise = state.settings[0], 0.01
-    (reading,) = state.readings
+    value = noisy(TRUTHS["column 2"])
 
     def density(one):
         D = np.asarray(one.kernel(X)) + (one.noise + noise) * np.eye(len(X))
-        return -reading.value @ np.linalg.solve(D, reading.value) / 2 - np.linalg.slogdet(D)[1] / 2
+        return -value @ np.linalg.solve(D, value) / 2 - np.linalg.slogdet(D)[1] / 2
 
     grid = [
         i
@@ -71,9 +78,9 @@ def test_a_level_not_seen_is_predicted_from_the_others_with_its_uncertainty():
 def test_levels_alone():
     prior = Hyperprior(categories=(0,))
     levels = np.arange(4.0)[:, None]
-    mixture = Mixture(prior, levels, np.full(4, 12.0), np.array([[0.0], [9.0]]), 20.0)
+    mixture = Mixture(prior, levels, np.full(4, 12.0), np.array([[0.0], [9.0]]), LAW)
     sums = 12 * EFFECT
-    state = mixture.fit([Reading(np.eye(4), np.ones(4), sums, np.eye(4))])
+    state = mixture.fit([[Reading(np.eye(4), np.ones(4), sums, np.eye(4))]])
     mean, variance = state.at_test_points
     assert abs(mean[0] - EFFECT[0]) < 0.5
     assert abs(mean[1] - EFFECT.mean()) < 1.5

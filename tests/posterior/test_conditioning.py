@@ -12,9 +12,10 @@ import pytest
 
 import cloakgp
 from cloakgp import GP, Release
+from cloakgp.core.errors import ArgumentError
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ, Constant, Matern32, as_kernel
-from cloakgp.posterior import conditioning, links
+from cloakgp.posterior import conditioning
 
 PER_ROW = np.linspace(0.2, 0.9, 12)
 CASES: dict[str, dict[str, Any]] = {
@@ -74,16 +75,11 @@ def agrees(release: Any, X_new: Any) -> None:
     np.testing.assert_allclose(np.diag(full), std**2, rtol=1e-9)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_predict_is_the_textbooks_posterior(make_plan, setting, case):
-    release = make_plan(**CASES[case]).release(setting.y)
-    agrees(release, setting.X_star)
-    agrees(release, UNPLANNED)
-
-
-def test_predict_is_the_textbooks_posterior_with_two_columns(planar):
-    agrees(planar.release, planar.release.X_star)
-    agrees(planar.release, planar.new)
+@pytest.mark.parametrize("case", [*CASES, "two columns"])
+def test_predict_is_the_textbooks_posterior(make_plan, setting, planar, case):
+    release = planar.release if case == "two columns" else make_plan(**CASES[case]).release(setting.y)
+    agrees(release, release.X_star)
+    agrees(release, planar.new if case == "two columns" else UNPLANNED)
 
 
 def test_predict_is_deterministic_and_does_not_care_what_else_is_asked(release):
@@ -93,16 +89,17 @@ def test_predict_is_deterministic_and_does_not_care_what_else_is_asked(release):
     each = np.array([release.predict(x[None], return_std=True) for x in UNPLANNED])[:, :, 0].T
     np.testing.assert_allclose(each, once, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(release.predict(UNPLANNED[::-1])[::-1], once[0], rtol=1e-10, atol=1e-10)
+    np.testing.assert_array_equal(release.predict(UNPLANNED[:, 0]), release.predict(UNPLANNED))
 
 
-def test_predict_needs_nothing_but_the_plan_and_the_noisy_integers(make_plan, setting):
+def test_predict_needs_nothing_but_the_plan_and_the_noisy_integers(make_plan, setting, answered):
     """The very same predictions from what is public, in a world where y never was."""
     plan = make_plan()
     y = setting.y.copy()
     released = plan.release(y)
     before = released.predict(UNPLANNED, return_std=True)
     y[:] = np.nan
-    rebuilt = Release(make_plan(), released.z.copy())
+    rebuilt = answered(make_plan(), released.z.copy())
     np.testing.assert_array_equal(rebuilt.predict(UNPLANNED, return_std=True), before)
 
 
@@ -110,25 +107,21 @@ def test_predict_needs_nothing_but_the_plan_and_the_noisy_integers(make_plan, se
 def test_predict_is_the_same_after_saving_and_loading(make_plan, setting, tmp_path, case):
     release = make_plan(**CASES[case]).release(setting.y)
     release.save(tmp_path / "a.cloak")
-    loaded = Release.load(tmp_path / "a.cloak")
+    loaded = cloakgp.load(tmp_path / "a.cloak")
     np.testing.assert_array_equal(loaded.predict(UNPLANNED), release.predict(UNPLANNED))
-    for asked in ("return_std", "return_cov"):
-        for got, wanted in zip(
-            loaded.predict(UNPLANNED, **{asked: True}),
-            release.predict(UNPLANNED, **{asked: True}),
-            strict=True,
-        ):
-            np.testing.assert_array_equal(got, wanted)
+    for asked in ({"return_std": True}, {"return_cov": True}):
+        pairs = zip(loaded.predict(UNPLANNED, **asked), release.predict(UNPLANNED, **asked), strict=True)
+        assert all(np.array_equal(got, wanted) for got, wanted in pairs)
     np.testing.assert_array_equal(loaded.sample(UNPLANNED, 3, seed=1), release.sample(UNPLANNED, 3, seed=1))
 
 
 @pytest.mark.parametrize("entries", [1, 25, 64])
-def test_small_batches_change_nothing(planar, monkeypatch, entries):
+def test_small_batches_change_nothing(planar, answered, monkeypatch, entries):
     whole = planar.release.predict(planar.new, return_std=True)
     mean, cov = planar.release.predict(planar.new, return_cov=True)
     parts = planar.release.uncertainty(planar.new)
-    monkeypatch.setattr(links, "_ENTRIES", entries)
-    afresh = Release(planar.release.plan, planar.release.z)  # nothing cached
+    monkeypatch.setattr(conditioning, "_ENTRIES", entries)
+    afresh = answered(planar.release.plan, planar.release.z)  # nothing cached
     np.testing.assert_allclose(afresh.predict(planar.new, return_std=True), whole, rtol=1e-9, atol=1e-9)
     batched_mean, batched_cov = afresh.predict(planar.new, return_cov=True)
     np.testing.assert_allclose(batched_mean, mean, rtol=1e-9, atol=1e-9)
@@ -138,7 +131,7 @@ def test_small_batches_change_nothing(planar, monkeypatch, entries):
 
 def test_many_predictions_need_little_memory(planar, monkeypatch):
     """20,000 points: their covariance would take 3.2 GB, their kernel matrix with X 4 MB at once."""
-    monkeypatch.setattr(links, "_ENTRIES", 2**12)
+    monkeypatch.setattr(conditioning, "_ENTRIES", 2**12)
     many = np.random.default_rng(0).uniform(0, 5, size=(20_000, 2))
     planar.release.predict(many[:10], return_std=True)
     tracemalloc.start()
@@ -169,16 +162,11 @@ def test_the_observation_noise_is_added_where_it_is_asked_for(release, make_plan
     np.testing.assert_allclose(wide**2, std**2 + 0.3, rtol=1e-12)
 
 
-@pytest.mark.parametrize("bad", [-1.0, 0.0, np.nan, np.inf])
-def test_a_noise_variance_must_be_positive(release, bad):
-    with pytest.raises(ValueError, match="include_noise must be finite and above 0"):
+@pytest.mark.parametrize("bad", [-1.0, 0.0, np.nan, np.inf, "yes", None])
+def test_a_noise_variance_must_be_a_positive_number(release, bad):
+    with pytest.raises(ArgumentError) as error:
         release.predict(UNPLANNED, return_std=True, include_noise=bad)
-
-
-def test_a_noise_variance_must_be_a_number(release):
-    for bad in ("yes", None):
-        with pytest.raises(TypeError, match=r"include_noise must be a number.*True, False or a variance"):
-            release.predict(UNPLANNED, return_std=True, include_noise=bad)
+    assert error.value.name == "include_noise"
 
 
 def test_std_and_covariance_are_not_given_together(release):
@@ -190,23 +178,12 @@ def test_std_and_covariance_are_not_given_together(release):
 
 @pytest.mark.parametrize("method", ["predict", "uncertainty", "sample"])
 @pytest.mark.parametrize(
-    ("bad", "error", "words"),
-    [
-        (np.zeros((3, 2)), ValueError, "X must have 1 column"),
-        (np.zeros((0, 1)), ValueError, "at least one row"),
-        (np.zeros((2, 1, 1)), ValueError, "must be a matrix"),
-        ([[np.nan]], ValueError, "X must be finite"),
-        ([["a"]], TypeError, "X must hold real numbers"),
-    ],
+    "bad", [np.zeros((3, 2)), np.zeros((0, 1)), np.zeros((2, 1, 1)), [[np.nan]], [["a"]]], ids=repr
 )
-def test_bad_inputs_are_refused(release, method, bad, error, words):
-    arguments = {"n": 2} if method == "sample" else {}
-    with pytest.raises(error, match=words):
-        getattr(release, method)(bad, **arguments)
-
-
-def test_a_vector_is_one_column(release):
-    np.testing.assert_array_equal(release.predict(UNPLANNED[:, 0]), release.predict(UNPLANNED))
+def test_bad_inputs_are_refused(release, method, bad):
+    with pytest.raises(ArgumentError) as error:
+        getattr(release, method)(bad, **({"n": 2} if method == "sample" else {}))
+    assert error.value.name == "X"
 
 
 def test_posterior_designs_mean_is_the_denoised_prediction(make_plan, setting):
@@ -261,18 +238,14 @@ def test_variances_add_up(make_plan, setting, textbook, design):
     assert (at_planned.privacy > 0.01).all()
 
 
-def test_less_privacy_leaves_less_unknown(make_plan, setting):
+def test_less_privacy_leaves_less_unknown_and_far_away_only_the_prior_is_known(make_plan, setting, release):
+    mean, std = release.predict([[1e6]], return_std=True)
+    assert (mean[0], std[0]) == (pytest.approx(0.7, abs=1e-12), pytest.approx(np.sqrt(1.5)))
     plans = [make_plan(epsilon=epsilon) for epsilon in (0.1, 1.0, 10.0, 60.0)]
     stds = [plan.release(setting.y).uncertainty(setting.X_star) for plan in plans]
     for wide, narrow in pairwise(stds):
         assert (narrow.privacy < wide.privacy).all()
         np.testing.assert_array_equal(narrow.gp, wide.gp)
-
-
-def test_far_away_only_the_prior_is_known(release):
-    mean, std = release.predict([[1e6]], return_std=True)
-    assert mean == pytest.approx(0.7, abs=1e-12)
-    assert std == pytest.approx(np.sqrt(1.5))
 
 
 @pytest.mark.parametrize("design", ["mse", "posterior"])
@@ -314,19 +287,11 @@ def test_samples_have_the_posteriors_mean_and_covariance(release):
     np.testing.assert_allclose(standard, cov / np.outer(std, std), atol=5 * np.sqrt(2 / n))
 
 
-def test_samples_repeat_with_their_seed_only(release):
+def test_samples_repeat_with_their_seed_only_and_are_functions(release):
     one = release.sample(UNPLANNED, 4, seed=7)
     np.testing.assert_array_equal(release.sample(UNPLANNED, 4, seed=7), one)
     assert (release.sample(UNPLANNED, 4, seed=8) != one).all()
     assert (release.sample(UNPLANNED, 4) != release.sample(UNPLANNED, 4)).all()
-
-
-def test_samples_are_smooth_where_points_coincide(release):
-    """A singular covariance is no obstacle: one function has one value at one input."""
+    # A singular covariance is no obstacle: one function has one value at one input.
     draws = release.sample([[2.0], [2.0], [2.0 + 1e-9]], 5, seed=0)
-    np.testing.assert_allclose(draws[:, 0], draws[:, 1], atol=1e-6)
-    np.testing.assert_allclose(draws[:, 0], draws[:, 2], atol=1e-6)
-
-
-def test_uncertainty_is_exported():
-    assert cloakgp.Uncertainty is conditioning.Uncertainty
+    np.testing.assert_allclose(draws[:, :1] + np.zeros(3), draws, atol=1e-6)

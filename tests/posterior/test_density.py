@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cloakgp.data.grid import Grid
 from cloakgp.posterior.density import MOST_WANTED, CountErrors, DensityPrior, estimate
-from cloakgp.rows.grid import Grid
 
 GRIDS = {
     "ages": Grid({"age": (0, 90)}, cells=45),

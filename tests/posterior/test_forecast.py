@@ -18,25 +18,14 @@ def plan(epsilon, model=MODEL, rows=X):
     return model.plan(rows, X_star=X_STAR, epsilon=epsilon, delta=1e-3)
 
 
-def test_less_privacy_less_error():
+def test_less_privacy_more_rows_and_more_stages_leave_less_error():
     errors = [plan(epsilon).expected_error.mean() for epsilon in (0.1, 0.5, 2.0, 10.0)]
     assert np.all(np.diff(errors) < 0)
-
-
-def test_more_rows_less_error():
-    more = np.linspace(0, 10, 700)[:, None]
-    assert (plan(1.0, rows=more).expected_error < plan(1.0).expected_error).all()
-
-
-def test_stages_pay():
+    made, more = plan(1.0), np.linspace(0, 10, 700)[:, None]
+    assert (plan(1.0, rows=more).expected_error < made.expected_error).all()
     once = plan(1.0, AutoGP((0.0, 100.0), stages=1))
-    assert plan(1.0).expected_error.mean() < 0.8 * once.expected_error.mean()
-
-
-def test_parts_add_up():
-    made = plan(1.0)
-    total = made.noise_std**2 + made.gp_std**2
-    np.testing.assert_allclose(total, made.expected_error**2, rtol=1e-9)
+    assert made.expected_error.mean() < 0.8 * once.expected_error.mean()
+    np.testing.assert_allclose(made.noise_std**2 + made.gp_std**2, made.expected_error**2, rtol=1e-9)
     assert (made.gp_std > 0).all()
 
 
@@ -75,7 +64,7 @@ def test_so_it_has_of_probabilities(seeded):
         plan(3.0, AutoGP(outcome="yes/no")),
         np.vstack([X, X_STAR]),
     )
-    settings, errors = made.rule.walk().mixture.settings, []
+    settings, errors = made.rule.session().mixture.settings, []
     for number in range(9):
         K = np.asarray(settings[rng.integers(len(settings))].kernel(everywhere)) + 1e-8 * np.eye(
             len(everywhere)

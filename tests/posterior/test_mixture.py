@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,17 @@ from scipy.stats import multivariate_normal
 from cloakgp import GP, Hyperprior
 from cloakgp.kernels import EQ, Constant
 from cloakgp.model.hyperprior import Known
-from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State, folded
+from cloakgp.posterior.clipping import Direct
+from cloakgp.posterior.mixture import Mixture
 from cloakgp.posterior.staging import Stage
+from cloakgp.posterior.states import MANY, Reading, SpreadReading, State
 from cloakgp.posterior.support import support_points
 
 X = np.array([[0.0], [1.0], [2.5], [4.0], [7.0]])
 COUNTS = np.array([2.0, 1.0, 3.0, 1.0, 2.0])
 X_STAR = np.array([[0.5], [3.0], [9.0]])
-WIDTH, BOUNDS = 10.0, (-5.0, 5.0)
+BOUNDS = (-5.0, 5.0)
+LAW = Direct(BOUNDS, 0.0)
 
 
 def reading(stage: Stage, rows: Any, value: Any, noise: float) -> Reading:
@@ -32,25 +36,27 @@ def two_stages(mixture: Mixture) -> list[Reading]:
     """One reading of the outcomes within the bounds, one within windows."""
     rng = np.random.default_rng(2)
     everything = np.full(len(X), BOUNDS[0]), np.full(len(X), BOUNDS[1])
-    first = Stage(mixture.start(), everything, BOUNDS, 1.0, np.ones(len(X_STAR)))
+    first = Stage(mixture.start(), everything, LAW, 1.0, np.ones(len(X_STAR)))
     one = reading(first, rng.normal(size=(3, len(X))), rng.normal(size=3), 0.7)
-    state = mixture.fit([one])
+    state = mixture.fit([[one]])
     window = np.full(len(X), -2.0), np.full(len(X), 1.5)
-    second = Stage(state, window, BOUNDS, 1.0, np.ones(len(X_STAR)))
+    second = Stage(state, window, LAW, 1.0, np.ones(len(X_STAR)))
     return [one, reading(second, rng.normal(size=(2, len(X))), rng.normal(size=2), 0.2)]
 
 
-def by_rows(state: State, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def by_rows(
+    state: State, readings: list[Reading], points: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and variance of the kept settings' mixture, and their log densities, with every row for itself."""
     who = np.repeat(np.arange(len(X)), COUNTS.astype(int))
     means, variances, scores = [], [], []
     for setting in state.settings:
         K = np.asarray(setting.kernel(X[who])) + setting.noise * np.eye(len(who))
         k = np.asarray(setting.kernel(points, X[who]))
-        B = np.vstack([(r.rows * r.slope)[:, who] for r in state.readings])
-        z = np.concatenate([r.value for r in state.readings])
+        B = np.vstack([(r.rows * r.slope)[:, who] for r in readings])
+        z = np.concatenate([r.value for r in readings])
         D, at = B @ K @ B.T, 0
-        for r in state.readings:
+        for r in readings:
             part = slice(at, at + len(r.value))
             D[part, part] += r.covariance
             at += len(r.value)
@@ -64,26 +70,57 @@ def by_rows(state: State, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
 
 def test_the_mixture_is_bayes_row_by_row() -> None:
-    mixture = Mixture(Hyperprior(), X, COUNTS, X_STAR, WIDTH)
-    state = mixture.fit(two_stages(mixture))
-    mean, variance, scores = by_rows(state, X_STAR)
+    mixture = Mixture(Hyperprior(), X, COUNTS, X_STAR, LAW)
+    readings = two_stages(mixture)
+    state = mixture.fit([readings])
+    mean, variance, scores = by_rows(state, readings, X_STAR)
     assert len(state.settings) > 5
     np.testing.assert_allclose(np.log(state.weights / state.weights[0]), scores - scores[0], atol=1e-8)
     found = state.at_test_points
     np.testing.assert_allclose(found[0], mean, atol=1e-9)
     np.testing.assert_allclose(found[1], variance, rtol=1e-7)
-    at_inputs = by_rows(state, X)
+    at_inputs = by_rows(state, readings, X)
     np.testing.assert_allclose(state.mean, at_inputs[0], atol=1e-9)
     np.testing.assert_allclose(state.variance, at_inputs[1], rtol=1e-7)
 
 
+def test_of_very_many_numbers_only_those_directions_count_that_tell_of_f() -> None:
+    """Here five of 210, and so it is Bayes row by row all the same, but for numbers that say nothing."""
+    mixture, rng = Mixture(Hyperprior(), X, COUNTS, X_STAR, LAW), np.random.default_rng(4)
+    rows = rng.normal(size=(MANY + 18, len(X)))
+    value = rows @ (COUNTS * np.sin(X[:, 0])) + 0.3 * rng.normal(size=len(rows))
+    one = Reading(rows, np.ones(len(X)), value, 0.09 * np.eye(len(rows)))
+    state = mixture.fit([[one]])
+    mean, variance, scores = by_rows(state, [one], X_STAR)
+    np.testing.assert_allclose(state.at_test_points, (mean, variance), rtol=2e-3, atol=2e-4)
+    np.testing.assert_allclose(np.log(state.weights / state.weights[0]), scores - scores[0], atol=0.02)
+
+
 def test_a_state_can_be_made_again_from_settings_weights_and_readings() -> None:
-    mixture = Mixture(Hyperprior(), X, COUNTS, X_STAR, WIDTH)
-    state = mixture.fit(two_stages(mixture))
-    other = Mixture(Hyperprior(), X, COUNTS, X_STAR, WIDTH)
-    again = other.state(state.settings, state.weights, state.readings, state.spreads)
+    mixture = Mixture(Hyperprior(), X, COUNTS, X_STAR, LAW)
+    readings = [two_stages(mixture)]
+    state = mixture.fit(readings)
+    other = Mixture(Hyperprior(), X, COUNTS, X_STAR, LAW)
+    again = other.state(state.settings, state.weights, readings)
     np.testing.assert_array_equal(again.support_mean, state.support_mean)
     np.testing.assert_array_equal(again.support_covariance, state.support_covariance)
+
+
+def test_curves_are_known_each_from_its_own_readings_and_share_their_models() -> None:
+    mixture, other = (Mixture(Hyperprior(), X, COUNTS, X_STAR, LAW, curves=n) for n in (2, 1))
+    one = two_stages(other)
+    two = [replace(reading, value=-3 * reading.value) for reading in one]
+    state = mixture.fit([one, two])
+    scores = sum(by_rows(state, own, X_STAR)[2] for own in (one, two))
+    np.testing.assert_allclose(np.log(state.weights / state.weights[0]), scores - scores[0], atol=1e-8)
+    for found, own in zip(state.each, (one, two), strict=True):
+        alone = other.state(state.settings, state.weights, [own])
+        np.testing.assert_array_equal(found.support_mean, alone.support_mean)
+        np.testing.assert_array_equal(found.support_covariance, alone.support_covariance)
+    for name in ("support_mean", "support_covariance"):  # by itself it is their average
+        average = np.mean([getattr(found, name) for found in state.each], axis=0)
+        np.testing.assert_array_equal(getattr(state, name), average)
+        assert (getattr(state.each[0], name) != average).any()
 
 
 @pytest.mark.parametrize("std", [0.15, 2.5])
@@ -91,22 +128,15 @@ def test_a_spread_tells_the_noise(std: float) -> None:
     rng = np.random.default_rng(1)
     x, n = np.linspace(0, 10, 40)[:, None], np.full(40, 5.0)
     y = np.sin(x[:, :1]) + std * rng.normal(size=(40, 5))
-    mixture = Mixture(Hyperprior(), x, n, x[:2], WIDTH)
+    mixture = Mixture(Hyperprior(), x, n, x[:2], LAW)
     rows = np.cos(np.outer(np.arange(3), x[:, 0])) / 40  # broad sums, which hardly show the noise
     one = Reading(rows, np.ones(40), rows @ y.sum(axis=1), 0.01 * np.eye(3))
-    alone = Mixture(Hyperprior(), x, n, x[:2], WIDTH).fit([one])
+    alone = Mixture(Hyperprior(), x, n, x[:2], LAW).fit([[one]])
     assert not 0.7 < np.sqrt(alone.noise) / std < 1.4
     limit, centre = 8.0, np.sin(x[:, 0])
     value = float(np.minimum(np.abs(y - centre[:, None]), limit).mean())
-    state = mixture.fit([one], [SpreadReading(centre, limit, value, 1e-6)])
+    state = mixture.fit([[one]], [SpreadReading(centre, limit, value, 1e-6, mixture.counts)])
     assert np.sqrt(state.noise) == pytest.approx(std, rel=0.45)  # the grid's steps are of a factor 1.76
-
-
-def test_the_mean_of_cut_distances_is_that_of_draws() -> None:
-    draws = np.random.default_rng(0).normal(size=400_000)
-    std = np.array([0.3, 1.0, 5.0])
-    expected = [np.minimum(np.abs(s * draws), 1.2).mean() for s in std]
-    np.testing.assert_allclose(folded(std, 1.2), expected, atol=3e-3)
 
 
 def test_few_support_points_come_close_to_all() -> None:
@@ -116,10 +146,10 @@ def test_few_support_points_come_close_to_all() -> None:
     value = rows @ (3 * np.sin(x[:, 0] / 2)) + 0.1 * rng.normal(size=6)
     found = []
     for points in (None, support_points(x, 25)):
-        mixture = Mixture(prior, x, np.ones(60), x[::7], WIDTH, points)
+        mixture = Mixture(prior, x, np.ones(60), x[::7], LAW, points)
         first = mixture.start()
-        stage = Stage(first, (np.full(60, -5.0), np.full(60, 5.0)), BOUNDS, 1.0, np.ones(9))
-        state = mixture.fit([reading(stage, rows, value, 0.01)])
+        stage = Stage(first, (np.full(60, -5.0), np.full(60, 5.0)), LAW, 1.0, np.ones(9))
+        state = mixture.fit([[reading(stage, rows, value, 0.01)]])
         assert state.support.exact == (points is None)
         found.append(state)
     exact, few = found
@@ -131,9 +161,10 @@ def test_few_support_points_come_close_to_all() -> None:
 @pytest.mark.parametrize("support", [None, X])
 def test_a_known_model_is_conditioned_as_it_is(support: Any) -> None:
     gp = GP(EQ(2.0, variance=4.0) + Constant(3.0), noise=0.5, bounds=BOUNDS)
-    mixture = Mixture(Known(gp), X, COUNTS, X_STAR, WIDTH, support)
-    state = mixture.fit(two_stages(mixture))
-    mean, variance, _ = by_rows(state, X_STAR)
+    mixture = Mixture(Known(gp), X, COUNTS, X_STAR, LAW, support)
+    readings = two_stages(mixture)
+    state = mixture.fit([readings])
+    mean, variance, _ = by_rows(state, readings, X_STAR)
     loose = 1e-9 if support is None else 0.05  # a little is left out by the interpolation
     found = state.at_test_points
     np.testing.assert_allclose(found[0], mean, atol=loose)
@@ -145,10 +176,10 @@ def test_a_settings_covariance_is_its_kernels_and_threads_change_nothing(
     kernel: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X = np.random.default_rng(2).uniform(0, 10, size=(30, 2))
-    mixture = Mixture(Hyperprior(kernels=(kernel,)), X, np.ones(30), X[:3], 4.0)
+    mixture = Mixture(Hyperprior(kernels=(kernel,)), X, np.ones(30), X[:3], LAW)
     setting = mixture.settings[7]
     np.testing.assert_array_equal(mixture.support.inner(setting), setting.shape(X))
     data = mixture._stacked([Reading(np.ones((2, 30)) / 30, np.ones(30), np.ones(2), np.eye(2))])
-    alone = mixture._evidence(data, mixture.settings, ())
+    alone = mixture._evidence([data], mixture.settings, ())
     monkeypatch.setattr("cloakgp.posterior.mixture._LARGE", 1)
-    np.testing.assert_array_equal(mixture._evidence(data, mixture.settings, ()), alone)
+    np.testing.assert_array_equal(mixture._evidence([data], mixture.settings, ()), alone)

@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 
 from cloakgp import Hyperprior
-from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State
-from cloakgp.posterior.staging import FLOOR, KAPPA, SCALE_SHARE, Stage, scale_limit, schedule, windows
+from cloakgp.model.outcome import REAL
+from cloakgp.posterior.clipping import Direct
+from cloakgp.posterior.mixture import Mixture
+from cloakgp.posterior.staging import FLOOR, SCALE_SHARE, Stage, scale_limit, schedule, windows
+from cloakgp.posterior.states import Reading, SpreadReading, State
 from cloakgp.posterior.support import support_points
 
 WIDTH, BOUNDS = 100.0, (-50.0, 50.0)
+LAW = Direct(BOUNDS, 0.0)
 
 
 def reading(stage: Stage, rows: Any, value: Any, noise: float) -> Reading:
@@ -29,28 +33,30 @@ def staged(
     """A staged release of y, already less the middle of the bounds, in floating point."""
     rng, U = np.random.default_rng(seed), len(X)
     points = None if support is None else support_points(X, support)
-    mixture = Mixture(Hyperprior(), X, np.ones(U), X_star, WIDTH, points)
+    mixture = Mixture(Hyperprior(), X, np.ones(U), X_star, LAW, points)
     state, window = mixture.start(), (np.full(U, BOUNDS[0]), np.full(U, BOUNDS[1]))
     readings, spreads = [], []
     for j, share in enumerate(shares):
         for_scale = SCALE_SHARE if j else 0.0
-        stage = Stage(state, window, BOUNDS, mu * np.sqrt(share * (1 - for_scale)), np.ones(len(X_star)))
+        stage = Stage(state, window, LAW, mu * np.sqrt(share * (1 - for_scale)), np.ones(len(X_star)))
         rows = stage.rows()
         assert (np.linalg.norm(rows, axis=0) * (window[1] - window[0])).max() <= 1 + 1e-9
         value = rows @ np.clip(y, *window) + rng.normal(size=len(rows)) / stage.mu
         readings.append(reading(stage, rows, value, 1 / stage.mu**2))
         if for_scale:
-            limit = scale_limit(state, WIDTH)
+            limit = scale_limit(state, LAW)
             std = limit / (U * mu * np.sqrt(share * for_scale))
             distances = np.minimum(np.abs(np.clip(y, *BOUNDS) - state.mean), limit)
-            spreads.append(SpreadReading(state.mean, limit, distances.mean() + std * rng.normal(), std**2))
-        state = mixture.fit(readings, spreads)
-        window = windows(state, BOUNDS, KAPPA)
+            spreads.append(
+                SpreadReading(state.mean, limit, distances.mean() + std * rng.normal(), std**2, state.counts)
+            )
+        state = mixture.fit([readings], spreads)
+        window = windows(state, LAW, REAL.kappa)
     return state
 
 
 def test_shares_are_a_whole_and_grow() -> None:
-    shares = np.array(schedule().shares)
+    shares = np.array(schedule(REAL).shares)
     assert shares.sum() == pytest.approx(1)
     assert (np.diff(shares) > 0).all()
 
@@ -59,7 +65,7 @@ def test_stages_pay() -> None:
     X = np.linspace(0, 10, 80)[:, None]
     truth = 30 * np.sin(X[:, 0] / 2)
     errors = []
-    for shares in ([1.0], schedule(5).shares):
+    for shares in ([1.0], schedule(REAL, 5).shares):
         mse = []
         for seed in range(4):
             y = truth + 2 * np.random.default_rng(seed).normal(size=80)
@@ -73,7 +79,7 @@ def test_stages_pay() -> None:
 @pytest.mark.parametrize("std", [1e-6, 0.4, 1e6])
 def test_windows_stay_within_the_bounds_and_are_never_too_narrow(mean: float, std: float) -> None:
     state: Any = SimpleNamespace(mean=np.array([mean]), variance=np.array([std**2]), noise=0.0)
-    a, b = windows(state, BOUNDS, KAPPA)
+    a, b = windows(state, LAW, REAL.kappa)
     assert a[0] >= BOUNDS[0]
     assert b[0] <= BOUNDS[1] + 1e-9
     assert b[0] - a[0] >= FLOOR * WIDTH * (1 - 1e-9)
@@ -93,8 +99,8 @@ CASES = {
 @pytest.mark.parametrize("mu", [0.01, 1.0, 300.0])
 def test_nothing_breaks(name: str, mu: float) -> None:
     X, y = CASES[name]
-    state = staged(X, y, X[:1], mu, schedule(3).shares, 0)
-    a, b = windows(state, BOUNDS, KAPPA)
+    state = staged(X, y, X[:1], mu, schedule(REAL, 3).shares, 0)
+    a, b = windows(state, LAW, REAL.kappa)
     assert (a >= BOUNDS[0]).all()
     assert (b <= BOUNDS[1] + 1e-9).all()
     assert (b - a >= FLOOR * WIDTH * (1 - 1e-9)).all()
@@ -109,8 +115,8 @@ def test_nothing_breaks(name: str, mu: float) -> None:
 def test_a_few_support_points_measure_much_the_same() -> None:
     X = np.linspace(0, 10, 50)[:, None]
     y = 20 * np.sin(X[:, 0] / 2)
-    exact = staged(X, y, X[::5], 20.0, schedule(3).shares, 0)
-    few = staged(X, y, X[::5], 20.0, schedule(3).shares, 0, support=20)
+    exact = staged(X, y, X[::5], 20.0, schedule(REAL, 3).shares, 0)
+    few = staged(X, y, X[::5], 20.0, schedule(REAL, 3).shares, 0, support=20)
     assert few.support.P is not None
     assert exact.support.P is None
     assert np.abs(few.at_test_points[0] - y[::5]).max() < 2.0

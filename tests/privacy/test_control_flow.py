@@ -10,16 +10,27 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from privacy_helpers import KINDS, fails, require, small_merged_plan, small_plan
+from privacy_helpers import (
+    BIN_NOISE,
+    KINDS,
+    fails,
+    require,
+    small_bins,
+    small_merged_plan,
+    small_plan,
+    with_measurement,
+)
 
 import cloakgp
+from cloakgp.data import chunks
 from cloakgp.kernels import EQ
 from cloakgp.private import room
-from cloakgp.rows import chunks
+from measured import exact
 
 ROOT = str(Path(cloakgp.__file__).parent)
 
@@ -80,30 +91,24 @@ def neighbours(low, high, *, missing=False):
 BOUNDS = [(0.0, 1.0), (-3.0, 5.0), (1e6, 1e6 + 1e-3), (-1e-100, 1e-100), (-2e99, 3e99)]
 
 
-@pytest.mark.parametrize("bounds", BOUNDS)
-def test_the_same_instructions_run_whatever_y_holds(bounds):
-    """Clipped or not, at a bound, huge or denormal: same instructions, no warning."""
-    check_same_steps(small_plan(bounds=bounds), neighbours(*bounds))
+PLANS = {
+    **{f"bounds {bounds}": (partial(small_plan, bounds=bounds), bounds) for bounds in BOUNDS},
+    **{kind: (partial(small_merged_plan, **KINDS[kind]), (0.0, 1.0)) for kind in KINDS},
+    **{f"bins, {law}": (partial(small_bins, law), (0.0, 1.0)) for law in BIN_NOISE},
+    "wide bins": (partial(small_bins, bounds=BOUNDS[-1]), BOUNDS[-1]),
+    "each row by itself": (partial(small_bins, local=True), (0.0, 1.0)),
+}
 
 
-@pytest.mark.parametrize("bounds", BOUNDS)
-def test_the_same_instructions_run_whether_or_not_outcomes_are_missing(bounds):
-    """With missing="midpoint", NaN and infinities run the same instructions as numbers do."""
-    check_same_steps(small_plan(bounds=bounds), neighbours(*bounds, missing=True), missing="midpoint")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_same_instructions_run_for_merged_and_sparse_plans(kind):
-    """Sums over equal rows add no branch."""
-    plan = small_merged_plan(**KINDS[kind])
-    check_same_steps(plan, neighbours(0.0, 1.0))
-    check_same_steps(plan, neighbours(0.0, 1.0, missing=True), missing="midpoint")
-
-
-def test_the_same_instructions_run_when_every_outcome_is_clipped_or_missing():
-    """Not only one row: nothing within the bounds, nothing outside, nothing there at all."""
-    rows = [np.full(6, v) for v in (0.5, -7.0, 7.0, np.nan, np.inf, 1e308, 5e-324, 0.0, 1.0)]
-    check_same_steps(small_plan(), rows, missing="midpoint")
+@pytest.mark.parametrize("kind", PLANS)
+def test_the_same_instructions_run_whatever_y_holds(kind):
+    """Clipped or not, at a bound, huge, denormal or missing, one row or all; and no warning is given."""
+    make, (low, high) = PLANS[kind]
+    plan, middle = make(), low + (high - low) / 2
+    check_same_steps(plan, neighbours(low, high))
+    everywhere = (middle, low, high, -1e308, 1e308, np.nan, np.inf, 5e-324)
+    datasets = [*neighbours(low, high, missing=True), *(np.full(6, value) for value in everywhere)]
+    check_same_steps(plan, datasets, missing="midpoint")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.longdouble, np.int64, np.int8, np.uint64, bool])
@@ -139,19 +144,15 @@ def check_quiet_under(errstate, plan, datasets):
 @pytest.mark.parametrize("classes", [("a", "b", "c"), "yes/no"])
 def test_the_same_instructions_run_whatever_a_label_is(classes):
     of = {"outcome": classes} if classes == "yes/no" else {"classes": classes}
-    m = (
-        cloakgp.GP(EQ(0.5), **of)
-        .plan(np.arange(6.0), X_star=[2.0], epsilon=1.0, delta=0.01)
-        .first.measurement
-    )
+    plan = cloakgp.GP(EQ(0.5), **of).plan(np.arange(6.0), X_star=[2.0], epsilon=1.0, delta=0.01)
+    m, outcome = plan.first.measurement, plan.outcome
     labels = [["a", "b", one, "c", "c", "b"] for one in ("a", "b", "c", "no class", None, np.nan, 3)]
     if classes == "yes/no":
         labels = [[0, 1, one, 1, 0, 1] for one in (0, 1, 2, -1e300, np.nan, np.inf, 0.5)]
     datasets = [np.array(y, dtype=float if classes == "yes/no" else object) for y in labels]
-    given = "midpoint", None, classes
     for _ in range(2):  # as above
-        room._times(m, datasets[0], *given)
-    traces = [trace(room._times, m, y, *given) for y in datasets]
+        exact(m, datasets[0], outcome=outcome)
+    traces = [trace(exact, m, y, outcome=outcome) for y in datasets]
     require(len(traces[0]) > 50, "nothing was traced")
     assert all(steps == traces[0] for steps in traces), "what is executed depends on y"
 
@@ -168,8 +169,8 @@ def test_strict_floating_point_settings_do_not_make_a_release_speak(bounds, sett
 def test_very_wide_or_narrow_measurements_do_not_make_a_release_speak(width, setting):
     """Scaling within the private room is silent even for bounds that no model may have."""
     plan = small_plan()
-    extreme = replace(plan.measurement, lower=0.0, upper=width)
-    plan = replace(plan, measurement=extreme)
+    m = plan.measurement
+    plan = with_measurement(plan, replace(m, statistic=replace(m.statistic, lower=0.0, upper=width)))
     check_quiet_under({"all": setting}, plan, neighbours(0.0, width, missing=True))
 
 
@@ -190,7 +191,7 @@ def test_bounds_that_scaling_could_trip_over_are_refused_with_the_model(width):
 
 # ---------------------------------------------------------------------------------- planted bugs
 
-_right = room.to_integers
+_right = room.integers_of
 
 
 def _planted(source):
@@ -202,46 +203,42 @@ def _planted(source):
 
 BUGS = {
     "branch when something is clipped": """
-def planted(y, m):
-    if (y > m.upper).any():
-        y = np.minimum(y, m.upper)
-    return right(y, m)
+def planted(s, y):
+    if (y > s.upper).any():
+        y = np.minimum(y, s.upper)
+    return right(s, y)
 """,
     "branch within one line": """
-def planted(y, m):
-    return right(np.minimum(y, m.upper) if (y > m.upper).any() else y, m)
+def planted(s, y):
+    return right(s, np.minimum(y, s.upper) if (y > s.upper).any() else y)
 """,
     "loop only over missing rows": """
-def planted(y, m):
+def planted(s, y):
     y = y.copy()
     for row in np.flatnonzero(np.isnan(y)):
-        y[row] = (m.lower + m.upper) / 2
-    return right(y, m)
+        y[row] = 0.5
+    return right(s, y)
 """,
     "warn when something is clipped": """
-def planted(y, m):
-    list(map(warnings.warn, ["outcomes were clipped"] * int((y > m.upper).any())))
-    return right(y, m)
+def planted(s, y):
+    list(map(warnings.warn, ["outcomes were clipped"] * int((y > s.upper).any())))
+    return right(s, y)
 """,
     "numpy warns on values that overflow": """
-def planted(y, m):
+def planted(s, y):
     with np.errstate(over="warn"):
         np.square(y)
-    return right(y, m)
+    return right(s, y)
 """,
 }
 
 
-@pytest.mark.parametrize("bug", BUGS)
+@pytest.mark.parametrize("bug", [*BUGS, None])
 def test_planted_dependence_on_y_is_caught(monkeypatch, bug):
-    """A branch, a conditional expression, a loop over special rows or a warning is seen."""
-    monkeypatch.setattr(room, "to_integers", _planted(BUGS[bug]))
-    because = "a warning tells" if "warn" in bug else "what is executed"
+    """A branch, a conditional expression, a loop over special rows or a warning; and not the patch itself."""
+    source = BUGS.get(bug, "def planted(s, y): return right(s, y)")
+    monkeypatch.setattr(room, "integers_of", _planted(source))
+    because = "a warning tells" if "warn" in source else "what is executed"
     datasets = neighbours(0.0, 1.0, missing=True)
-    assert fails(check_same_steps, small_plan(), datasets, missing="midpoint", because=because)
-
-
-def test_a_patch_that_changes_nothing_is_not_caught(monkeypatch):
-    """So that what the planted bugs show is the bug, not the patching."""
-    monkeypatch.setattr(room, "to_integers", _planted("def planted(y, m): return right(y, m)"))
-    check_same_steps(small_plan(), neighbours(0.0, 1.0, missing=True), missing="midpoint")
+    caught = fails(check_same_steps, small_plan(), datasets, missing="midpoint", because=because)
+    assert caught == (bug is not None)

@@ -1,14 +1,14 @@
-"""One person's outcome cannot move the measurements further than the noise was scaled for.
+"""One person's outcome cannot move the measurements of a plan further than the noise was scaled for.
 
-The noise is frozen, so the integers that would be hidden by it can be compared. Privacy rests on one
-number, the sensitivity: every other file here assumes it. ``check_neighbours`` is what must hold for
-any pair of data sets that differ in one row; the planted bugs at the end show that it can fail.
+The noise is frozen, so the integers that would be hidden by it can be compared. That every measurement keeps
+this is in ``tests/contracts/test_measurement_contract.py``; here, that planners make such measurements, and
+that a release goes through them. The planted bugs at the end show that ``check_neighbours`` can fail.
 """
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from itertools import product as every
 
 import numpy as np
 import pytest
@@ -16,34 +16,35 @@ import sklearn.cluster  # noqa: F401  (loading it draws random numbers, which st
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from privacy_helpers import (
+    BIN_NOISE,
     KINDS,
+    check_neighbours,
     columns,
     exact_measurements,
     fails,
     frozen_noise,
-    product,
+    outcomes_of,
+    small_bins,
     small_function_plan,
     small_merged_plan,
     small_plan,
-    squared_distance,
     worst_neighbours,
     worst_row,
 )
 
-from cloakgp import GP
-from cloakgp.calibration import total_delta
+from cloakgp import GP, binning
+from cloakgp.data import cells
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ, Constant, Linear, Matern32
-from cloakgp.measurements import lattice
-from cloakgp.measurements.lattice import Measurement
+from cloakgp.measure import measurement, sensitivity
+from cloakgp.measure.measurement import LAPLACE, Measurement
 from cloakgp.model.inducing import APPROXIMATIONS
-from cloakgp.plans.function_planner import BOUNDS as FUNCTION_BOUNDS
 from cloakgp.private import room
+from cloakgp.release.function_planner import BOUNDS as FUNCTION_BOUNDS
 
 examples = settings(
     max_examples=60,
     deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 
@@ -51,35 +52,12 @@ examples = settings(
 # ---------------------------------------------------------------------------------------- checks
 
 
-def check_neighbours(plan, y, y_prime, missing="midpoint"):
-    """y and y_prime differ in one row: no coordinate but that row's moves, and no further than declared."""
-    m = plan.measurement
-    with frozen_noise() as seen:
-        plan.release(y, missing=missing)
-        plan.release(y_prime, missing=missing)
-    (first, second), top = seen.y_int, 2**m.y_bits
-    changed = [i for i, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
-    assert len(changed) <= 1, "one row's y changed more than one row of integers"
-    assert all(0 <= v <= top for v in first + second), "an integer outcome is outside its public range"
-    for y_int, exact in zip(seen.y_int, seen.exact, strict=True):
-        assert product(plan, y_int) == exact, "the product is not exact: an int64 has wrapped"
-    moved = squared_distance(*seen.exact)
-    assert moved <= m.sensitivity() ** 2, "one row moved the measurements further than the sensitivity"
-    sigma = min(seen.sigma)
-    root = math.isqrt(moved) + 1 if moved else 0
-    mu = float(Fraction(root, sigma)) if root else 1e-9
-    slack = total_delta(mu * (1 - 1e-12), m.epsilon, m.delta, m.n_measurements)
-    assert slack <= m.delta, "the noise that is drawn does not hide this pair of neighbours"
-    return moved
-
-
 def check_tight(plan):
     """The declared sensitivity is reached: the worst row, from one bound to the other."""
-    low, high = plan.gp.bounds
-    y = np.full(plan.measurement.n_rows, low)
-    y_prime = y.copy()
-    y_prime[worst_row(plan)] = high
-    moved = check_neighbours(plan, y, y_prime)
+    low, high = (np.broadcast_to(end, plan.measurement.n_rows) for end in plan.gp.bounds)
+    y_prime, row = low.copy(), worst_row(plan)
+    y_prime[row] = high[row]
+    moved = check_neighbours(plan, low, y_prime)
     assert moved * 10**4 >= (plan.measurement.sensitivity() * 99) ** 2, "the noise is larger than needed"
 
 
@@ -183,51 +161,113 @@ def function_plans(draw):
         assume(False)
 
 
-def outcomes(low, high):
-    """What may stand in one row: anything at all."""
-    width = high - low
-    return st.one_of(
-        st.floats(low - width, high + width),
-        st.floats(allow_nan=True, allow_infinity=True),
-        st.sampled_from(
-            [low, high, (low + high) / 2, np.nextafter(high, np.inf), np.nextafter(low, -np.inf)]
-        ),
-        st.sampled_from([1.7e308, -1.7e308, 5e-324, -0.0, np.nan, np.inf, -np.inf]),
-    )
-
-
 # ----------------------------------------------------------------------------------------- tests
+
+
+@st.composite
+def bins(draw):
+    """One to three inputs; rows anywhere, on edges, repeated, or all in one bin; bins or single rows; for
+    each row, or for people who have rows in one bin, in several, or one row each. And whose rows they are.
+    """
+    rows, columns = draw(st.integers(1, 12)), draw(st.integers(1, 3))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kind = draw(st.sampled_from(["anywhere", "edges", "repeated", "one bin"]))
+    X = {
+        "anywhere": random.uniform(0, 4, (rows, columns)),
+        "edges": random.integers(0, 5, (rows, columns)).astype(float),
+        "repeated": np.repeat(random.uniform(0, 4, (1, columns)), rows, axis=0),
+        "one bin": random.uniform(0, 1, (rows, columns)),
+    }[kind]
+    low = draw(st.floats(-1e6, 1e6))
+    people = draw(st.none() | st.lists(st.integers(0, 3), min_size=rows, max_size=rows))
+    options = {
+        "X_star": X[:1],
+        "bounds": (low, low + draw(st.floats(0.01, 1e6))),
+        "epsilon": draw(st.sampled_from([1e-6, 0.1, 1.0, 8.0, 1e5])),
+        "people": people,
+        **draw(st.sampled_from(list(BIN_NOISE.values()))),
+    }
+    ids = np.arange(rows) if people is None else np.array(people)
+    if draw(st.booleans()):
+        return binning.local(X, kernel=EQ(1.0), noise=1.0, **options), ids
+    edges = draw(st.sampled_from([[np.arange(5.0)] * columns, 1, 3, [np.array([-9.0, 9.0])] * columns]))
+    return binning.plan(X, edges=edges, **options), ids
+
+
+@examples
+@given(st.data(), bins())
+def test_no_outcomes_of_anyone_move_bins_further_than_their_sensitivity_and_someones_as_far(data, made):
+    (plan, ids), m = made, made[0].measurement
+    y, others = (
+        np.array(data.draw(st.lists(outcomes_of(m.lower, m.upper), min_size=len(ids), max_size=len(ids))))
+        for _ in range(2)
+    )
+    check_neighbours(plan, y, np.where(ids == data.draw(st.sampled_from(ids.tolist())), others, y))
+    low = np.full(len(ids), m.lower)
+    far = max(check_neighbours(plan, low, np.where(ids == one, m.upper, low)) for one in set(ids.tolist()))
+    assert m.sensitivity() == (far if m.noise == LAPLACE else math.isqrt(far - 1) + 1)
+
+
+def any_neighbours(data, plan):
+    """Outcomes of any kind, of which one is replaced by any other."""
+    lows, highs = (np.broadcast_to(end, plan.measurement.n_rows) for end in plan.gp.bounds)
+    y = np.array([data.draw(outcomes_of(low, high)) for low, high in zip(lows, highs, strict=True)])
+    y_prime, row = y.copy(), data.draw(st.integers(0, len(y) - 1))
+    y_prime[row] = data.draw(outcomes_of(lows[row], highs[row]))
+    return y, y_prime
 
 
 @examples
 @given(st.data(), plans())
-def test_replacing_one_outcome_by_anything_stays_within_the_declared_sensitivity(data, plan):
-    """Whatever one person's outcome is replaced by, the others' integers stay and z moves at most Δ."""
-    outcome = outcomes(*plan.gp.bounds)
-    y = np.array(data.draw(st.lists(outcome, min_size=len(plan.X), max_size=len(plan.X))))
-    y_prime = y.copy()
-    y_prime[data.draw(st.integers(0, len(y) - 1))] = data.draw(outcome)
-    check_neighbours(plan, y, y_prime)
+def test_no_outcome_moves_a_plan_further_than_its_sensitivity_and_the_worst_one_as_far(data, plan):
+    """So a bug that made it smaller would break the promise, and tests would see it."""
+    check_neighbours(plan, *any_neighbours(data, plan))
+    check_tight(plan)
 
 
 @examples
 @given(st.data(), function_plans())
-def test_replacing_one_outcome_stays_within_the_declared_sensitivity_of_a_function(data, plan):
+def test_no_outcome_moves_a_function_further_than_its_sensitivity(data, plan):
     """The same for releases of whole functions, whichever bound their noise is scaled to."""
-    outcome, n_rows = outcomes(*plan.gp.bounds), plan.measurement.n_rows
-    y = np.array(data.draw(st.lists(outcome, min_size=n_rows, max_size=n_rows)))
-    y_prime = y.copy()
-    y_prime[data.draw(st.integers(0, n_rows - 1))] = data.draw(outcome)
-    check_neighbours(plan, y, y_prime)
-
-
-@examples
-@given(function_plans())
-def test_the_worst_neighbours_stay_within_the_declared_sensitivity_of_a_function(plan):
-    """From one end of the bounds to the other; reached where the bound is the exact one."""
+    check_neighbours(plan, *any_neighbours(data, plan))
     check_neighbours(plan, *worst_neighbours(plan))
     if plan.certificate.bound == "exact":
         check_tight(plan)
+
+
+WINDOWS = np.array([[0.0, 1.0], [3.0, 3.1], [-1.0, 1.0], [-1.0, 1.0], [5.0, 6.0], [5.0, 5.5], [100.0, 107.0]])
+ROWS = np.array([0.0, 0.1, 0.4, 0.4, 0.9, 0.9, 1.0])[:, None]
+
+
+def windowed(design="mse", windows=WINDOWS, **prior):
+    """Rows of which two are equal in all, and two but for their window."""
+    gp = GP(EQ(0.5), 0.3, tuple(windows.T), 0.0, **prior)
+    return gp.plan(ROWS, X_star=[[0.2], [0.7]], design=design, epsilon=1.0, delta=0.01)
+
+
+@examples
+@given(st.data(), st.sampled_from(sorted(DESIGNS)), st.booleans())
+def test_no_outcome_moves_a_plan_further_where_rows_have_bounds_of_their_own(data, design, sparse):
+    low = np.array(data.draw(st.lists(st.floats(-1e3, 1e3), min_size=7, max_size=7)))
+    width = np.array(data.draw(st.lists(st.floats(0.01, 1e3), min_size=7, max_size=7)))
+    prior = {"inducing": [[0.1], [0.8]]} if sparse else {}
+    plan = windowed(design, np.column_stack([low, low + width]), **prior)
+    check_neighbours(plan, *any_neighbours(data, plan))
+    check_tight(plan)
+
+
+def test_rows_in_cells_are_clipped_to_their_cells_window(monkeypatch):
+    monkeypatch.setattr(cells, "MOST_CELLS", 4)
+    low = np.arange(7) * 3.0
+    plan = windowed(windows=np.column_stack([low, low + 1]), inducing=[[0.1], [0.8]])
+    m = plan.measurement
+    assert len(m.groups.counts) <= 4
+    low, high = (edges[m.labels] for edges in (m.lower, m.upper))
+    with frozen_noise() as seen:
+        for y in (high, high + 1e9, np.full(7, 1e300), low - 5):
+            plan.release(y)
+    assert seen.exact[:3] == [(m.column_sum * 2**m.y_bits).tolist()] * 3
+    assert seen.exact[3] == [0] * m.n_measurements
 
 
 @pytest.mark.parametrize("bound", FUNCTION_BOUNDS)
@@ -236,14 +276,6 @@ def test_every_bound_of_a_function_hides_its_worst_neighbours(bound):
     plan = small_function_plan(bound)
     assert plan.certificate.bound == bound
     assert check_neighbours(plan, *worst_neighbours(plan)) > 0
-
-
-@pytest.mark.parametrize("design", DESIGNS)
-def test_every_design_reaches_its_sensitivity_and_no_more(design):
-    """None is left out by the luck of the draw above."""
-    plan = small_plan(design=design, n_outputs=4)
-    assert plan.certificate.design == design
-    check_tight(plan)
 
 
 def a_row_that_moves_as_far_as_any(noise=0.3):
@@ -259,13 +291,6 @@ def test_the_bound_without_inputs_is_reached_and_not_passed(noise):
 
 
 @examples
-@given(plans())
-def test_the_declared_sensitivity_is_reached_by_the_worst_neighbours(plan):
-    """The bound is tight, so a bug that made it smaller would break the promise, and tests would see it."""
-    check_tight(plan)
-
-
-@examples
 @given(st.data(), plans())
 def test_a_hairbreadth_across_a_rounding_boundary_moves_one_lattice_step_of_one_row(data, plan):
     """Rounding cannot amplify: y just below and just above a half step differ by one step at most."""
@@ -277,28 +302,23 @@ def test_a_hairbreadth_across_a_rounding_boundary_moves_one_lattice_step_of_one_
     y_prime = y.copy()
     y_prime[row] = np.nextafter(y[row], data.draw(st.sampled_from([-np.inf, np.inf])))
     moved = check_neighbours(plan, y, y_prime, missing="error")
-    column = columns(plan)[row]
     # When a float of y is coarser than the lattice, one float is more than one step.
     steps_in_a_float = math.ceil(np.spacing(max(abs(low), abs(high))) * 2**m.y_bits / (high - low)) + 1
-    assert moved <= steps_in_a_float**2 * sum(b * b for b in column)
+    assert moved <= steps_in_a_float**2 * sum(b * b for b in columns(plan)[row])
 
 
 @pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_merged_and_sparse_plans_reach_their_sensitivity_and_no_more(kind, design):
+@pytest.mark.parametrize("kind", [*KINDS, "windows"])
+def test_each_row_moves_the_measurements_by_its_own_column(kind, design):
     """One row of a group moves its sum by its own integers, however many there are in the group."""
-    plan = small_merged_plan(**KINDS[kind], design=design)
-    assert (plan.measurement.groups is not None) == ("merged" in kind)
-    assert (plan.gp.inducing is not None) == ("tc" in kind)
+    plan = windowed(design) if kind == "windows" else small_merged_plan(**KINDS[kind], design=design)
+    assert (plan.measurement.groups is not None) == ("merged" in kind or kind == "windows")
+    assert plan.certificate.design == design
+    n = plan.measurement.n_rows
+    low, high = (np.broadcast_to(end, n) for end in plan.gp.bounds)
+    moved = [check_neighbours(plan, low, np.where(np.arange(n) == row, high, low)) for row in range(n)]
+    assert moved == [4**plan.measurement.y_bits * sum(b * b for b in column) for column in columns(plan)]
     check_tight(plan)
-    low, high = plan.gp.bounds
-    moved = []
-    for row in range(6):
-        y = np.full(6, low)
-        y[row] = high
-        moved.append(check_neighbours(plan, np.full(6, low), y))
-    lengths = [4**plan.measurement.y_bits * sum(b * b for b in column) for column in columns(plan)]
-    assert moved == lengths, "a row did not move the measurements by its own column"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "merged" in kind])
@@ -306,12 +326,11 @@ def test_equal_rows_are_alike_to_the_measurement(kind):
     """Outcomes swapped between rows of a group leave the very same integers; others do not."""
     plan = small_merged_plan(**KINDS[kind])
     labels, y = plan.measurement.groups.labels, np.array([0.1, 0.25, 0.4, 0.6, 0.75, 0.9])
-    for one in range(6):
-        for other in range(one):
-            swapped = y.copy()
-            swapped[[one, other]] = y[[other, one]]
-            same = exact_measurements(plan, swapped) == exact_measurements(plan, y)
-            assert same == (labels[one] == labels[other])
+    for one, other in every(range(6), repeat=2):
+        swapped = y.copy()
+        swapped[[one, other]] = y[[other, one]]
+        same = exact_measurements(plan, swapped) == exact_measurements(plan, y)
+        assert same == (labels[one] == labels[other])
 
 
 def test_a_crowd_of_equal_rows_is_no_easier_to_see_than_its_column():
@@ -325,222 +344,221 @@ def test_a_crowd_of_equal_rows_is_no_easier_to_see_than_its_column():
     np.testing.assert_allclose(np.array(stds) / stds[0], np.array(influence) / influence[0], rtol=1e-5)
 
 
-def test_integers_near_the_limit_do_not_wrap():
-    """A measurement that just passes the overflow check is still exact at both ends of the bounds."""
-    matrix = np.full((1, 8), 2**33, dtype=np.int64)
-    m = Measurement(matrix, 24, 30, 2**55, 0.0, 1.0, 50.0, 0.5)
-    assert m.largest_sum() + 64 * m.sigma < lattice.HEADROOM
-    assert m.largest_sum() >= lattice.HEADROOM // 4
-    plan = small_plan(n_rows=8)
-    object.__setattr__(plan, "measurement", m)
-    for row in range(8):
-        y = np.ones(8)
-        y_prime = y.copy()
-        y_prime[row] = -1e300
-        assert check_neighbours(plan, y, y_prime) == (2**33 * 2**24) ** 2
+# ------------------------------------------------------------------------------------------ people
+
+IDS = ["a", "b", "a", "b", "a", "b", "d", "d"]
+THEIR_X = np.array([0.0, 0.1, 0.4, 0.4, 0.9, 0.9, 1.0, 0.2])
+PEOPLE = (*DESIGNS, "function", "inducing")
 
 
-@pytest.mark.parametrize("entry", [2**26 + 1, 2**31 - 1, 2**31, 2**45 + 1, -(2**53) - 1, 2**61 + 1])
-def test_sensitivity_is_an_exact_upper_bound_for_large_integers(entry):
-    """Norms do not wrap or round down, also where squares leave int64 and entries leave float64."""
-    matrix = np.array([[entry, 1], [entry // 3, 2]], dtype=np.int64)
-    m = Measurement(matrix, 7, 30, 2**40, 0.0, 1.0, 1.0, 0.01)
-    exact = max(sum(b * b for b in column) for column in matrix.T.tolist()) * 4**7
-    assert m.sensitivity() ** 2 >= exact
-    assert (m.sensitivity() - 1) ** 2 < exact
-    assert Fraction(m.mu()) * m.sigma >= m.sensitivity()
+def of_people(kind="mse", within=1.0, X=THEIR_X):
+    prior = {} if kind in (*DESIGNS, "function") else {"inducing": [[0.1], [0.6], [1.0]]}
+    gp = GP(EQ(0.5, variance=25.0), 8.0, (0.0, 10.0), **prior)
+    asked = {"people": IDS, "within": within, "epsilon": 1.0, "delta": 0.01}
+    if kind == "function":
+        return gp.plan_function(X, **asked)
+    return gp.plan(X, X_star=[[0.2], [0.7]], design=kind if kind in DESIGNS else "mse", **asked)
 
 
-def test_missing_outcomes_stand_at_the_middle_row_by_row():
-    """A missing outcome is as any other value: NaN and the midpoint give the same integers."""
-    plan = small_plan(bounds=(-3.0, 5.0))
-    y = np.array([-3.0, 4.9, np.nan, np.inf, 0.3, -np.inf])
-    filled = np.array([-3.0, 4.9, 1.0, 1.0, 0.3, 1.0])
-    assert exact_measurements(plan, y) == exact_measurements(plan, filled)
+def rows_of(person):
+    return [row for row, one in enumerate(IDS) if one == person]
+
+
+@examples
+@given(st.data(), st.sampled_from(PEOPLE), st.sampled_from([0.0, 0.4, 1.0]))
+def test_whatever_a_persons_outcomes_become_they_move_at_most_the_sensitivity(data, kind, within):
+    y = np.array([data.draw(outcomes_of(0.0, 10.0)) for _ in IDS])
+    y_prime = y.copy()
+    for row in rows_of(data.draw(st.sampled_from(IDS))):
+        y_prime[row] = data.draw(outcomes_of(0.0, 10.0))
+    check_neighbours(of_people(kind, within), y, y_prime)
+
+
+def most_of_all(plan):
+    """How far somebody's outcomes move the measurements, squared, from end to end."""
+    most = 0
+    for person in sorted(set(IDS)):
+        rows = rows_of(person)
+        for ends in every((0.0, 10.0), repeat=len(rows)):
+            y, y_prime = np.full(len(IDS), 5.0), np.full(len(IDS), 5.0)
+            y[rows], y_prime[rows] = ends, [10.0 - end for end in ends]
+            most = max(most, check_neighbours(plan, y, y_prime))
+    return most
+
+
+@pytest.mark.parametrize("kind", PEOPLE)
+def test_some_extreme_outcomes_of_someone_attain_the_sensitivity(kind):
+    """So it is exact: with any less noise the promise would be broken."""
+    plan = of_people(kind)
+    steps = plan.measurement.sensitivity()
+    assert (steps - 1) ** 2 < most_of_all(plan) <= steps**2
 
 
 # ---------------------------------------------------------------------------------- planted bugs
 
 
-def _no_clipping(y, m):
-    with np.errstate(all="ignore"):
-        y = np.where(np.isfinite(y), y, (m.lower + m.upper) / 2)
-        return np.rint((y - m.lower) * (2**m.y_bits / (m.upper - m.lower))).astype(np.int64)
+def _shares(change):
+    """Integers of y that are made in another way."""
+
+    def planted(statistic, y):
+        right, usable = _right(statistic, y)
+        with np.errstate(all="ignore"):
+            return change(statistic, y, right[:, 0])[:, None], usable
+
+    return planted
 
 
-def _missing_at_the_mean_of_y(y, m):
-    return _right(np.where(np.isfinite(y), y, np.nanmean(y)), m)
+def _rounded(statistic, y):
+    return np.rint((y - statistic.lower) / (statistic.upper - statistic.lower) * statistic.largest)
 
 
-def _clipped_to_the_data(y, m):
-    finite = y[np.isfinite(y)]
-    span = finite.max() - finite.min()
-    return _right(m.lower + (y - finite.min()) / span * (m.upper - m.lower), m)
-
-
-def _one_step_too_far(y, m):
-    return _right(y, m) + (y >= m.upper)
-
-
-_right = room.to_integers
-
-PAIRS = {  # neighbours that a correct mechanism treats alike and each planted bug does not
-    "far outside": ([0.5] * 6, [0.5] * 5 + [30.0]),
-    "missing": ([0.1, 0.2, 0.3, np.nan, 0.5, 0.6], [0.9, 0.2, 0.3, np.nan, 0.5, 0.6]),
-    "ends": ([0.0, 0.2, 0.3, 0.4, 0.5, 0.0], [0.0, 0.2, 0.3, 0.4, 0.5, 1.0]),
+_right = room.integers_of
+BUGS = {  # and a pair of neighbours that a correct mechanism treats alike
+    "no clipping": (
+        _shares(lambda s, y, right: _rounded(s, np.nan_to_num(y)).astype(np.int64)),
+        ([0.5] * 6, [0.5] * 5 + [30.0]),
+    ),
+    "missing rows at the mean of the others": (
+        _shares(lambda s, y, right: np.where(np.isfinite(y), right, int(right[np.isfinite(y)].mean()))),
+        ([0.1, 0.2, 0.3, np.nan, 0.5, 0.6], [0.9, 0.2, 0.3, np.nan, 0.5, 0.6]),
+    ),
+    "clipped to the data": (
+        _shares(lambda s, y, right: _rounded(s, (y - y.min()) / np.ptp(y)).astype(np.int64)),
+        ([0.0, 0.2, 0.3, 0.4, 0.5, 0.0], [0.0, 0.2, 0.3, 0.4, 0.5, 1.0]),
+    ),
+    "a step too far": (
+        _shares(lambda s, y, right: right + (y >= s.upper)),
+        ([0.0, 0.2, 0.3, 0.4, 0.5, 0.0], [0.0, 0.2, 0.3, 0.4, 0.5, 1.0]),
+    ),
 }
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_the_pairs_that_catch_planted_bugs_pass_without_them(pair):
-    """So that what the planted bugs show is the bug, not the pair."""
-    check_neighbours(small_plan(), *map(np.array, PAIRS[pair]))
+@pytest.mark.parametrize("make", [small_plan, small_bins, lambda: small_bins("gaussian")])
+@pytest.mark.parametrize("bug", BUGS)
+def test_planted_bugs_in_preparing_y_are_caught(monkeypatch, bug, make):
+    planted, pair = BUGS[bug]
+    check_neighbours(make(), *map(np.array, pair))
+    monkeypatch.setattr(room, "integers_of", planted)
+    assert fails(check_neighbours, make(), *map(np.array, pair))
 
 
-@pytest.mark.parametrize(
-    ("bug", "pair"),
-    [
-        (_no_clipping, "far outside"),
-        (_missing_at_the_mean_of_y, "missing"),
-        (_clipped_to_the_data, "ends"),
-        (_one_step_too_far, "ends"),
-    ],
-)
-def test_planted_bugs_in_preparing_y_are_caught(monkeypatch, bug, pair):
-    """No clipping, missing rows at the mean of the others, scaling by y's own range, a top end too high."""
-    monkeypatch.setattr(room, "to_integers", bug)
-    assert fails(check_neighbours, small_plan(), *map(np.array, PAIRS[pair]))
+def test_planted_clipping_to_the_widest_window_is_caught(monkeypatch):
+    plan = windowed()
+    low, _ = plan.gp.bounds
+    pair = low, np.where(np.arange(7) == 1, 1e4, low)
+    check_neighbours(plan, *pair)
+    widest = _shares(lambda s, y, right: _rounded(s, y.clip(np.min(s.lower), np.max(s.upper))).astype(int))
+    monkeypatch.setattr(room, "integers_of", widest)
+    assert fails(check_neighbours, plan, *pair, because="outside its public range")
 
 
 def test_planted_sensitivity_one_percent_too_small_is_caught(monkeypatch):
-    """A sensitivity of 0.99 of the true one is below what the worst neighbours move."""
+    """Of a plan, of a function, and of the declared one where it is reached."""
     right = Measurement.sensitivity
+    made = small_plan(), small_function_plan(), a_row_that_moves_as_far_as_any(), of_people("max")
     monkeypatch.setattr(Measurement, "sensitivity", lambda m: right(m) * 99 // 100)
-    assert fails(check_tight, small_plan())
-
-
-def test_planted_sensitivity_of_a_function_one_percent_too_small_is_caught(monkeypatch):
-    """Of the exact one, and of the declared one where it is reached."""
-    right = Measurement.sensitivity
-    exact, declared = small_function_plan(), a_row_that_moves_as_far_as_any()
-    monkeypatch.setattr(Measurement, "sensitivity", lambda m: right(m) * 99 // 100)
-    assert fails(check_neighbours, exact, *worst_neighbours(exact), because="further than the sensitivity")
-    assert fails(check_neighbours, declared, *worst_neighbours(declared), because="further than")
+    for plan in made[:3]:
+        assert fails(check_neighbours, plan, *worst_neighbours(plan), because="further than the sensitivity")
+    assert fails(most_of_all, made[3], because="further than the sensitivity")
 
 
 def test_planted_bound_that_is_too_small_never_becomes_noise(monkeypatch):
     """A bound below what one row does move is refused, or the integers' own sensitivity is used."""
-    monkeypatch.setattr("cloakgp.plans.function_planner._bound", lambda *args: 1e-3)
+    monkeypatch.setattr("cloakgp.release.function_planner._bound", lambda *args: 1e-3)
     for bound in ("infinity", "paper", "input-free", "varah"):
         with pytest.raises(ValueError, match="margin"):
             small_function_plan(bound)
     monkeypatch.undo()
-    monkeypatch.setattr(lattice, "full_scale_sensitivity", lambda *args: 1)
+    monkeypatch.setattr(measurement, "full_scale_sensitivity", lambda *args: 1)
     plan = a_row_that_moves_as_far_as_any()
     check_neighbours(plan, *worst_neighbours(plan))
 
 
-def test_planted_sensitivity_of_the_matrix_before_rounding_is_caught(monkeypatch):
-    """The norms must be those of the integers that are used: before rounding, some are too small."""
-    before_rounding = {}
-
-    def to_integers(B, bounds, epsilon, delta, mu, **options):
-        m = lattice_to_integers(B, bounds, epsilon, delta, mu, **options)
-        largest = float(np.sqrt((B**2).sum(axis=0).max()))
-        before_rounding[m.matrix.tobytes()] = int(math.ldexp(largest, m.matrix_bits + m.y_bits))
-        return m
-
-    right, lattice_to_integers = Measurement.sensitivity, lattice.to_integers
-    monkeypatch.setattr("cloakgp.plans.planner.to_integers", to_integers)
-    plans_made = [small_plan(n_rows=n, n_outputs=3) for n in range(4, 16)]
-    assert not any(fails(check_tight, plan) for plan in plans_made)
-    monkeypatch.setattr(
-        Measurement, "sensitivity", lambda m: before_rounding.get(m.matrix.tobytes()) or right(m)
-    )
-    assert any(fails(check_tight, plan) for plan in plans_made)
+def _as_if(change):
+    """The door's sums, of a plan whose rows share columns, made in another way."""
+    right = room._sums
+    return lambda parts, read, missing: change(right, parts, read, missing)
 
 
-MERGED = [kind for kind in KINDS if "merged" in kind]
+def _relabelled(relabel):
+    def planted(right, parts, read, missing):
+        (m,) = parts
+        groups = measurement.Groups(relabel(m.groups.labels, np.asarray(read.source)), m.groups.counts)
+        return right([measurement.replace(m, groups=groups)], read, missing)
+
+    return planted
 
 
-def _sensitivity_for_means(m):
-    """As if each column were for its group's mean, which one row moves by 1/n: it is for the sum."""
-    columns = zip(m.matrix.T.tolist(), m.counts.tolist(), strict=True)
-    squared = max(Fraction(4**m.y_bits * sum(b * b for b in column), n * n) for column, n in columns)
-    return math.isqrt(math.ceil(squared) - 1) + 1
+OF_GROUPS = {
+    "a column of the mean for every row": lambda right, parts, *more: [
+        sums * parts[0].groups.counts[:, None] for sums in right(parts, *more)
+    ],
+    "labels in another order": _relabelled(lambda labels, y: np.sort(labels)),
+    "a row that counts in two groups": lambda right, *given: [
+        sums + np.roll(sums, 1, axis=0) for sums in right(*given)
+    ],
+    "groups that depend on y": _relabelled(lambda labels, y: labels[np.argsort(y)]),
+}
 
 
-@pytest.mark.parametrize("kind", MERGED)
-def test_planted_sensitivity_for_means_where_sums_are_measured_is_caught(monkeypatch, kind):
-    """A column c in place of c/n, or c/n counted where c is used: the noise would be n times too small."""
-    options = {**KINDS[kind], "repeats": (4, 4)}
-    if "noise" in options:
-        options["noise"] = [0.3, 0.3, 0.6, 0.6] * 2  # two rows in every group
-    right = small_merged_plan(**options)
-    monkeypatch.setattr(Measurement, "sensitivity", _sensitivity_for_means)
-    assert fails(check_neighbours, right, *worst_neighbours(right), because="further than the sensitivity")
-    wrong = small_merged_plan(**options)
-    assert wrong.measurement.sigma < 0.7 * right.measurement.sigma
-    assert fails(check_tight, wrong, because="further than the sensitivity")
-    monkeypatch.undo()
-    assert fails(check_neighbours, right, *worst_neighbours(right)) is False
-    with pytest.raises(AssertionError, match="noise is too small"):  # the private room's own check
-        wrong.release(np.zeros(8))
-
-
-@pytest.mark.parametrize("kind", MERGED)
-def test_planted_column_of_the_mean_for_every_row_is_caught(monkeypatch, kind):
-    """The door multiplies a row's integer with its group's count too: no one's column is that long."""
-    plan, right = small_merged_plan(**KINDS[kind]), room._sums
-    monkeypatch.setattr(
-        room, "_sums", lambda y, m, labels, *rest: right(y, m, labels, *rest) * np.bincount(labels)
-    )
-    assert fails(check_neighbours, plan, *worst_neighbours(plan))
-
-
-@pytest.mark.parametrize("kind", MERGED)
-def test_planted_sums_over_other_rows_are_caught(monkeypatch, kind):
-    """Labels in another order than the rows', or a row that is counted in two groups."""
-    plan, right = small_merged_plan(**KINDS[kind]), room._sums
-    y = np.linspace(0.1, 0.9, 6)
-    pair = y, np.where(np.arange(6) == 3, 1.0, y)
-    check_neighbours(plan, *pair)
-    monkeypatch.setattr(room, "_sums", lambda y, m, labels, *rest: right(y, m, np.sort(labels), *rest))
-    assert fails(check_neighbours, plan, *pair, because="not exact")
-    twice = np.eye(len(plan.measurement.counts), dtype=np.int64)
-    twice += np.roll(twice, 1, axis=0)
-    monkeypatch.setattr(room, "_sums", lambda *given: twice @ right(*given))
-    assert fails(check_neighbours, plan, *pair)
-
-
-def test_planted_groups_that_depend_on_y_are_caught(monkeypatch):
-    """Rows are grouped by what is public: grouped by outcome too, one row would move others' integers."""
-    plan, right = small_merged_plan(), room._sums
-    monkeypatch.setattr(room, "_sums", lambda y, m, labels, *rest: right(y, m, labels[np.argsort(y)], *rest))
-    y = np.linspace(0.1, 0.9, 6)
-    y_prime = y.copy()
-    y_prime[0] = 1.0
-    assert fails(check_neighbours, plan, y, y_prime)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "merged" in kind])
+@pytest.mark.parametrize("bug", OF_GROUPS)
+def test_planted_sums_over_other_rows_are_caught(monkeypatch, kind, bug):
+    plan, y = small_merged_plan(**KINDS[kind]), np.linspace(0.1, 0.9, 6)
+    pairs = [(y, np.where(np.arange(6) == row, 1.0, y)) for row in (0, 3)]
+    for pair in (*pairs, worst_neighbours(plan)):
+        check_neighbours(plan, *pair)
+    monkeypatch.setattr(room, "_sums", _as_if(OF_GROUPS[bug]))
+    assert any(fails(check_neighbours, plan, *pair) for pair in (*pairs, worst_neighbours(plan)))
 
 
 def test_planted_smaller_noise_is_caught(monkeypatch):
     """Noise that is drawn with another scale than the one that was checked does not hide the worst pair."""
     right = room.measure
 
-    def measured(measurement, y, missing, rows=None, **more):
+    def measured(*given, **more):
         with pytest.MonkeyPatch.context() as patch:
-            add = room.add_noise
-            patch.setattr(room, "add_noise", lambda exact, sigma: add(exact, sigma * 99 // 100))
-            return right(measurement, y, missing, rows, **more)
+            for name in ("add_noise", "add_laplace"):
+                add = getattr(room, name)
+                patch.setattr(room, name, lambda exact, sigma, add=add: add(exact, sigma * 99 // 100))
+            return right(*given, **more)
 
     monkeypatch.setattr(room, "measure", measured)
     assert fails(check_tight, small_plan())
+    for mechanism in BIN_NOISE:
+        pair = np.zeros(6), np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+        assert fails(check_neighbours, small_bins(mechanism), *pair, because="does not hide")
 
 
-def test_planted_wrapping_product_is_caught(monkeypatch):
-    """Norms that wrap in int64 would pass for small ones; the exact check is not fooled."""
+@pytest.mark.parametrize("mechanism", BIN_NOISE)
+def test_planted_sums_over_bins_are_caught(monkeypatch, mechanism):
+    """A row on an edge counted twice; ``exact[labels] += y``, with which the last row of a bin wins."""
+    plan, right = small_bins(mechanism), room._sums
+
+    def twice(parts, read, missing):
+        sums = right(parts, read, missing)  # (3, 1)
+        return [own + 2**9 * np.array([[1], [0], [0]]) for own in sums]
+
+    def last(parts, read, missing):
+        found, y = np.zeros((3, 1), dtype=np.int64), np.asarray(read.source, dtype=float)
+        found[parts[0].labels] = room.integers_of(parts[0].statistic, y)[0]
+        return [found]
+
+    for bug in (twice, last):
+        with monkeypatch.context() as patch:
+            patch.setattr(room, "_sums", bug)
+            assert fails(check_neighbours, plan, np.full(6, 0.5), np.full(6, 0.5), because="not exact")
+
+
+@pytest.mark.parametrize("mechanism", BIN_NOISE)
+def test_planted_sensitivity_of_one_row_is_caught(monkeypatch, mechanism):
+    """Of a person with two rows in one bin and one in another."""
+    ids = np.array([7, 7, 7, 1, 2, 3])
+    pair, exact = (np.zeros(6), np.where(ids == 7, 1.0, 0.0)), sensitivity.largest_power_sum
+    m = small_bins(mechanism, people=ids).measurement
+    assert m.sensitivity() == math.ceil((3 if m.noise == LAPLACE else math.sqrt(5)) * 2**m.y_bits)
+    check_neighbours(small_bins(mechanism, people=ids), *pair)
     monkeypatch.setattr(
-        lattice, "largest_squared_norm", lambda matrix: int(np.einsum("ij,ij->j", matrix, matrix).max())
+        sensitivity, "largest_power_sum", lambda m, labels, people, power: exact(m, labels, None, power)
     )
-    with pytest.raises(AssertionError):
-        test_sensitivity_is_an_exact_upper_bound_for_large_integers(2**45 + 1)
+    assert fails(check_neighbours, small_bins(mechanism, people=ids), *pair)

@@ -21,27 +21,35 @@ import warnings
 import weakref
 import zipfile
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
 from privacy_helpers import (
+    BIN_NOISE,
     KINDS,
     exact_measurements,
     fails,
+    integers,
+    parts_of,
     require,
+    small_bins,
     small_function_plan,
     small_merged_plan,
     small_plan,
+    small_staged_plan,
+    with_answer,
 )
 
 import cloakgp
+import measured
 from cloakgp import Plan, Release, estimators
 from cloakgp.kernels import EQ
-from cloakgp.plans.function_planner import BOUNDS as FUNCTION_BOUNDS
-from cloakgp.plans.functions import FunctionRelease
-from cloakgp.private import room
+from cloakgp.measure.statistics import Distance
+from cloakgp.private import outcomes, room
+from cloakgp.release.function_planner import BOUNDS as FUNCTION_BOUNDS
 
+pytestmark = pytest.mark.usefixtures("few_models")  # privacy does not depend on how well models are learned
 N = 12
 BOUNDS = (-40.0, 60.0)
 
@@ -66,7 +74,10 @@ GRID = np.linspace(-0.1, 1.1, 7)[:, None]
 
 def without_noise(plan, z):
     """The predictions that a release would hold."""
-    return Release(plan, z).mean if isinstance(plan, Plan) else FunctionRelease(plan, z).query(GRID)
+    if hasattr(plan, "bin_noise_std"):
+        return plan._made_of(z, None, False).bin_means
+    release = with_answer(plan, z)
+    return release.mean if plan.function is None else release.query(GRID)
 
 
 CONTAINERS = {dict, list, tuple, set, frozenset, types.CodeType, types.CellType}
@@ -84,18 +95,29 @@ def any_of(texts):
 class Secrets:
     """Every number that y passes through before noise hides it."""
 
-    def __init__(self, plan, y):
-        m = plan.measurement
-        y_int = room.to_integers(np.asarray(y, dtype=float), m.lattice)
-        exact = exact_measurements(plan, y)
-        mean = without_noise(plan, np.array(exact))
-        clipped = np.clip(y, m.lower, m.upper)
-        inside = clipped[(clipped > m.lower) & (clipped < m.upper)]
-        floats = [*y, *(y - m.lower), *((inside - m.lower) * (2**m.y_bits / (m.upper - m.lower))), *mean]
-        floats += [y.sum(), y.mean(), y.std(), y.min(), y.max(), clipped.sum(), clipped.mean()]
-        sums = [] if m.groups is None else [y_int[m.groups.labels == g].sum() for g in range(len(m.counts))]
-        floats += [] if m.groups is None else [y[m.groups.labels == g].sum() for g in range(len(m.counts))]
-        self.spell(floats, [*y_int, *exact, *sums], {2**m.y_bits})
+    def __init__(self, plan, y, parts=None):
+        floats, integers, public = [*y, y.sum(), y.mean(), y.std(), y.min(), y.max()], [], {0}
+        for part in parts or [plan.measurement]:
+            s, groups = part.statistic.at(part.labels), part.groups
+            y_int, sums = outcomes.integers_of(s, y)[0][:, 0], measured.exact(part, y)
+            clipped = np.clip(y, s.lower, s.upper)
+            inside, moved = (clipped > s.lower) & (clipped < s.upper), clipped - s.lower
+            if isinstance(s, Distance):
+                moved = np.minimum(np.abs(clipped - s.centre), s.limit)
+                inside &= moved < s.limit
+            scaled = moved[inside] * (s.largest / s.span)
+            floats += [*(y - s.lower), *moved[inside], *scaled, moved.sum(), moved.mean()]
+            floats += [clipped.sum(), clipped.mean()]
+            integers += [*y_int, *sums]
+            if groups is not None:
+                each = [groups.labels == g for g in range(len(part.counts))]
+                integers += [y_int[own].sum() for own in each]
+                floats += [y[own].sum() for own in each]
+            public |= {s.largest, 2**part.y_bits}
+        if parts is None:
+            floats += [*without_noise(plan, np.array(measured.exact(plan.measurement, y)))]
+        floats = set(map(float, floats)) - {*BOUNDS, 0.0}  # what is clipped tells nothing
+        self.spell(floats, integers, public)
 
     def spell(self, floats, integers, public):
         """All ways to write these numbers down; small integers, and public ones, may be anywhere."""
@@ -195,20 +217,15 @@ def check_no_trace(release, plan, secrets, y):
 
 def check_no_bytes(release, plan, secrets, folder):
     """Pickles, files and texts made from a release, its plan and its certificate hold no secret."""
-    release.save(folder / "release.cloak")
-    file = (folder / "release.cloak").read_bytes()
-    members = zipfile.ZipFile(io.BytesIO(file))
-    verification = cloakgp.verify(folder / "release.cloak")
-    outputs = {
-        "pickled release": pickle.dumps(release),
-        "pickled plan": pickle.dumps(plan),
-        "file": file,
-        **{name: members.read(name) for name in members.namelist()},
-        "texts": "\n".join(
-            [repr(thing) + str(thing) for thing in (release, plan, release.plan, verification, plan.gp)]
-            + [repr(release.certificate), str(release.certificate), str(release.certificate.to_dict())]
-        ),
-    }
+    shown, outputs = [release, plan, release.plan, release.certificate, release.certificate.to_dict()], {}
+    if hasattr(release, "save"):
+        release.save(folder / "release.cloak")
+        outputs["file"] = (folder / "release.cloak").read_bytes()
+        members = zipfile.ZipFile(io.BytesIO(outputs["file"]))
+        outputs |= {name: members.read(name) for name in members.namelist()}
+        shown += [cloakgp.verify(folder / "release.cloak"), plan.gp]
+    outputs |= {"pickled release": pickle.dumps(release), "pickled plan": pickle.dumps(plan)}
+    outputs["texts"] = "\n".join(repr(thing) + str(thing) for thing in shown)
     for name, output in outputs.items():
         assert not secrets.found_in(output), f"{name} holds a secret"
 
@@ -216,89 +233,11 @@ def check_no_bytes(release, plan, secrets, folder):
 # ----------------------------------------------------------------------------------------- tests
 
 
-def test_a_release_its_plan_and_the_library_hold_nothing_of_y(tmp_path):
-    """Walked object by object, pickled, saved and printed: y and what it was before noise are gone."""
-    plan, y = a_plan(), private_outcomes()
-    secrets = Secrets(plan, y)
-    release = plan.release(y)
-    check_no_trace(release, plan, secrets, y)
-    check_no_bytes(release, plan, secrets, tmp_path)
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "merged" in kind])
-def test_a_merged_release_holds_nothing_of_y_nor_of_its_sums(tmp_path, kind):
-    """Neither a row's outcome nor the sum over equal rows; also after predictions, and as loaded."""
+def merged(kind):
     options = {**KINDS[kind], "repeats": (4, 1, N - 5), "bounds": BOUNDS}
     if "noise" in options:
         options["noise"] = np.resize(options["noise"], N)
-    plan, y = small_merged_plan(**options), private_outcomes()
-    secrets = Secrets(plan, y)
-    release = plan.release(y)
-    release.predict(GRID, return_std=True)
-    check_no_trace(release, plan, secrets, y)
-    check_no_bytes(release, plan, secrets, tmp_path)
-    loaded = Release.load(tmp_path / "release.cloak")
-    check_no_trace(loaded, loaded.plan, secrets, y)
-
-
-def test_a_release_with_missing_outcomes_holds_nothing_of_y(tmp_path):
-    """The same with missing="midpoint"."""
-    plan, y = a_plan(), private_outcomes()
-    secrets = Secrets(plan, y)
-    y[3] = np.nan
-    release = plan.release(y, missing="midpoint")
-    check_no_trace(release, plan, secrets, y)
-    check_no_bytes(release, plan, secrets, tmp_path)
-
-
-def test_a_loaded_release_holds_nothing_of_y(tmp_path):
-    """What an analyst gets from the file is no richer than the release."""
-    plan, y = a_plan(), private_outcomes()
-    secrets = Secrets(plan, y)
-    plan.release(y).save(tmp_path / "r.cloak")
-    loaded = Release.load(tmp_path / "r.cloak")
-    check_no_trace(loaded, loaded.plan, secrets, y)
-
-
-@pytest.mark.parametrize("bound", FUNCTION_BOUNDS)
-def test_a_released_function_holds_nothing_of_y(tmp_path, bound):
-    """Before and after it has been asked, and as loaded from its file."""
-    plan, y = a_function_plan(bound), private_outcomes()
-    secrets = Secrets(plan, y)
-    release = plan.release(y)
-    release.query(GRID, return_std=True)
-    if plan.X is not None:
-        release.predict(GRID, return_std=True)
-    check_no_trace(release, plan, secrets, y)
-    check_no_bytes(release, plan, secrets, tmp_path)
-    loaded = FunctionRelease.load(tmp_path / "release.cloak")
-    loaded.query(GRID)
-    check_no_trace(loaded, loaded.plan, secrets, y)
-
-
-@pytest.mark.parametrize("bound", ["exact", "paper"])
-def test_a_released_function_with_prior_noise_holds_nothing_of_y(tmp_path, bound):
-    """The public part of its noise is drawn without y."""
-    plan, y = a_function_plan(bound, prior_noise=True), private_outcomes()
-    secrets = Secrets(a_function_plan(bound), y)
-    release = plan.release(y)
-    check_no_bytes(release, plan, secrets, tmp_path)
-    release.query(GRID)
-    check_no_trace(release, plan, secrets, y)
-
-
-@pytest.mark.parametrize("bound", ["input-free", "varah"])
-def test_a_file_that_hides_inputs_holds_neither_them_nor_the_matrix(tmp_path, bound):
-    """What depends on X is withheld; only sums over rows are left (the centre)."""
-    plan, y = a_function_plan(bound), private_outcomes()
-    plan.release(y).save(tmp_path / "file")
-    members = zipfile.ZipFile(tmp_path / "file")
-    assert {"X.npy", "matrix.npy", "X_star.npy"}.isdisjoint(members.namelist())
-    raw = b"".join(members.read(name) for name in members.namelist())
-    X = np.linspace(0.0, 1.0, N)[1:-1]
-    shared = set(plan.points.ravel().tolist())
-    assert not any(struct.pack("<d", v) in raw for v in X if v not in shared)
-    assert not any(struct.pack("<q", int(b)) in raw for b in plan.measurement.matrix.ravel() if abs(b) > 1000)
+    return small_merged_plan(**options)
 
 
 def an_estimator(**options):
@@ -307,9 +246,67 @@ def an_estimator(**options):
     )
 
 
+PLANS = {
+    "predictions": a_plan,
+    **{kind: partial(merged, kind) for kind in KINDS if "merged" in kind},
+    **{f"function, {bound}": partial(a_function_plan, bound) for bound in FUNCTION_BOUNDS},
+    "function, prior noise": partial(a_function_plan, "paper", prior_noise=True),
+    **{f"bins, {law}": partial(small_bins, law, n_rows=N, bounds=BOUNDS) for law in BIN_NOISE},
+    **{
+        f"bins, {curve}": partial(small_bins, n_rows=N, bounds=BOUNDS, predict=curve, kernel=EQ(1.0))
+        for curve in ("gp", "integral")
+    },
+    "each row by itself": partial(small_bins, n_rows=N, bounds=BOUNDS, local=True),
+    "stages": partial(small_staged_plan, n_rows=N, n_outputs=4, bounds=BOUNDS, epsilon=4.0),
+}
+
+
+def secrets_of(plan, y, release):
+    stages = getattr(release, "stages", ())
+    return Secrets(plan, y, parts_of(release) if len(stages) > 1 else None)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("kind", PLANS)
+def test_a_release_its_plan_and_the_library_hold_nothing_of_y(tmp_path, kind, missing):
+    """Walked object by object, pickled, saved, printed and loaded: y and what it was before noise are gone.
+
+    Neither a row's outcome nor the sum over equal rows; before and after it was asked.
+    """
+    plan, y = PLANS[kind](), private_outcomes()
+    known = y.copy()
+    y[3] = np.nan if missing else y[3]
+    release = plan.release(y, missing="midpoint")
+    # A part of prior noise is public, and drawn without y: without it, predictions tell what y gave.
+    secrets = secrets_of(a_function_plan("paper") if "prior" in kind else plan, known, release)
+    check_no_trace(release, plan, secrets, y)
+    check_no_bytes(release, plan, secrets, tmp_path)
+    kept = hasattr(release, "save")
+    for made in (release, cloakgp.load(tmp_path / "release.cloak")) if kept else (release,):
+        if not kept or made.plan.X is not None:
+            made.predict(GRID, return_std=True)
+        if kept and made.plan.function is not None:
+            made.query(GRID, return_std=True)
+        check_no_trace(made, made.plan, secrets, y)
+
+
+@pytest.mark.parametrize("bound", ["input-free", "varah"])
+def test_a_file_that_hides_inputs_holds_neither_them_nor_the_matrix(tmp_path, bound):
+    """What depends on X is withheld; only sums over rows are left (the centre)."""
+    plan, y = a_function_plan(bound), private_outcomes()
+    plan.release(y).save(tmp_path / "file")
+    members = zipfile.ZipFile(tmp_path / "file")
+    assert {"X.npy", "matrix.npy"}.isdisjoint(members.namelist())
+    raw = b"".join(members.read(name) for name in members.namelist())
+    X = np.linspace(0.0, 1.0, N)[1:-1]
+    shared = set(plan.function.points.ravel().tolist())
+    assert not any(struct.pack("<d", v) in raw for v in X if v not in shared)
+    assert not any(struct.pack("<q", int(b)) in raw for b in plan.measurement.matrix.ravel() if abs(b) > 1000)
+
+
 @pytest.mark.parametrize("design", ["mse", "posterior"])
 def test_a_fitted_estimator_holds_nothing_of_y(monkeypatch, tmp_path, design):
-    """Walked object by object, pickled and printed, before and after predicting."""
+    """Walked object by object, pickled and printed, before and after predicting; what is kept, is found."""
     monkeypatch.setattr(estimators, "_fits", Counter())
     X, y = np.linspace(0, 1, N)[:, None], private_outcomes()
     model = an_estimator(design=design).fit(X, y)
@@ -322,41 +319,23 @@ def test_a_fitted_estimator_holds_nothing_of_y(monkeypatch, tmp_path, design):
     check_no_bytes(model.release_, plan, secrets, tmp_path)
     for output in (pickle.dumps(model), repr(model), str(model.get_params()), repr(vars(model))):
         assert not secrets.found_in(output)
-    public = {"release_", "n_features_in_", *model.get_params(deep=False)}
-    assert set(vars(model)) == public
-
-
-def test_planted_keeping_of_y_by_an_estimator_is_caught(monkeypatch):
-    """y's mean, or y, kept on the estimator is found by the same walk."""
-    for keep in (lambda y: y, lambda y: float(y.mean()), lambda y: y[:2].copy()):
-        monkeypatch.setattr(estimators, "_fits", Counter())
-        y = private_outcomes()
-        model = an_estimator().fit(np.linspace(0, 1, N)[:, None], y)
-        model.kept_ = keep(y)
-        secrets = Secrets(model.release_.plan, y)
-        assert fails(check_no_trace, model, model.release_.plan, secrets, y)
-
-
-def test_planted_keeping_of_y_by_a_function_is_caught():
-    """The walk goes through a released function too."""
-    plan, y = a_function_plan(), private_outcomes()
-    secrets, release = Secrets(plan, y), plan.release(y)
-    check_no_trace(release, plan, secrets, y)
-    object.__setattr__(release.plan, "_y", y.copy())
-    assert fails(check_no_trace, release, plan, secrets, y)
+    assert set(vars(model)) == {"release_", "n_features_in_", *model.get_params(deep=False)}
+    for kept in (y, float(y.mean()), y[:2].copy()):
+        model.kept_ = kept
+        assert fails(check_no_trace, model, plan, secrets, y)
 
 
 @pytest.mark.parametrize("kind", [np.array, np.ma.array, lambda y: np.array(y)[::-1]])
 def test_y_is_let_go_once_the_release_is_made(kind):
     """Nobody keeps y alive: it is collected as soon as its owner drops it."""
-    for plan in (a_plan(), a_function_plan()):
+    for plan in (a_plan(), a_function_plan(), PLANS["stages"]()):
         y = kind(private_outcomes())
         alive = weakref.ref(y)
         release = plan.release(y)
         del y
         gc.collect()
         assert alive() is None
-        assert release.z.base is None
+        assert all(stage.answer.base is None for stage in release.stages)
 
 
 def test_y_is_not_changed_by_a_release():
@@ -482,11 +461,22 @@ def check_errors_tell_nothing(release, spoil):
     assert heard[0] == heard[1] == heard[2], "an error depends on the data"
 
 
+@cache
+def a_selection():
+    gps = [cloakgp.GP(EQ(lengthscale), 900.0, BOUNDS) for lengthscale in (0.5, 5.0)]
+    return cloakgp.plan_selection(gps, np.arange(float(N)), epsilon=1.0, folds=3)
+
+
 @pytest.mark.parametrize("case", BAD)
-def test_errors_about_unusable_outcomes_tell_nothing_of_their_values(case):
+def test_errors_about_unusable_outcomes_tell_nothing_of_their_values_and_nothing_is_paid(tmp_path, case):
     """Strings, objects, NaN, wrong shapes, dates, hostile objects: one message each, no value in it."""
-    check_errors_tell_nothing(a_plan().release, BAD[case])
-    check_errors_tell_nothing(a_function_plan().release, BAD[case])
+    ledger = cloakgp.Ledger(f"sqlite:///{tmp_path / 'l.db'}")
+    ledger.create("d", epsilon=9.0, delta=0.1)
+    for plan in (a_plan(), a_function_plan(), PLANS["stages"]()):
+        check_errors_tell_nothing(plan.release, BAD[case])
+        check_errors_tell_nothing(partial(plan.release, ledger=ledger, dataset="d"), BAD[case])
+    assert len(ledger.entries()) == 2
+    check_errors_tell_nothing(a_selection().select, BAD[case])
     X = np.linspace(0, 1, N)[:, None]
     check_errors_tell_nothing(lambda spoiled: an_estimator().fit(X, spoiled), BAD[case])
 
@@ -514,11 +504,12 @@ def test_nothing_is_drawn_before_outcomes_are_known_to_be_usable(monkeypatch):
         assert not drawn, name
 
 
-def test_a_failure_inside_opendp_tells_nothing(monkeypatch):
+@pytest.mark.parametrize("kind", ["predictions", "bins, laplace", "bins, gaussian"])
+def test_a_failure_inside_opendp_tells_nothing(monkeypatch, kind):
     """OpenDP's errors can hold the exact measurements; what comes out is one fixed sentence."""
     from opendp import measurements
 
-    plan, y = a_plan(), private_outcomes()
+    plan, y = PLANS[kind](), private_outcomes()
     secrets = Secrets(plan, y)
 
     def broken(*args, **kwargs):
@@ -528,6 +519,7 @@ def test_a_failure_inside_opendp_tells_nothing(monkeypatch):
         return fail
 
     monkeypatch.setattr(measurements, "make_gaussian", broken)
+    monkeypatch.setattr(measurements, "make_laplace", broken)
     with pytest.raises(RuntimeError, match="nothing was released") as caught:
         plan.release(y)
     assert not any(secrets.found_in(text) for text in everything_said(caught.value))
@@ -535,8 +527,7 @@ def test_a_failure_inside_opendp_tells_nothing(monkeypatch):
 
 # ---------------------------------------------------------------------------------- planted bugs
 
-_right_release, _right_measure, _right_numeric = Plan.release, room.measure, room.numeric
-_kept: list[object] = []
+_right_release = Plan.release
 
 
 def _keep(how):
@@ -551,7 +542,7 @@ def _keep(how):
 
 
 def _integers(plan, y):
-    return room.to_integers(y, plan.measurement.lattice)
+    return np.array(integers(plan.measurement, y))
 
 
 BUGS = {
@@ -567,13 +558,31 @@ BUGS = {
         r, "exact", plan.measurement.matrix @ _integers(plan, y)
     ),
     "the predictions before noise": lambda plan, y, r: object.__setattr__(
-        r, "exact", Release(plan, plan.measurement.matrix @ _integers(plan, y)).mean
+        r, "exact", with_answer(plan, plan.measurement.matrix @ _integers(plan, y)).mean
     ),
     "y in a closure": lambda plan, y, r: object.__setattr__(r, "again", lambda: y),
     "y in a module": lambda plan, y, r: setattr(room, "_last", y),
     "y in a default argument": lambda plan, y, r: setattr(room.measure, "__defaults__", (None, None, y)),
     "y in text": lambda plan, y, r: object.__setattr__(r, "note", f"largest {y.max():.6g}"),
 }
+
+
+KEPT = {
+    "a stage's measurements before noise": lambda r, y: measured.exact(r.stages[1].measurement, y),
+    "summed distances before noise": lambda r, y: measured.exact(r.stages[2].spread, y),
+    "y": lambda r, y: y,
+    "its mean": lambda r, y: [float(y.mean())],
+}
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_planted_keeping_of_y_by_a_stage_is_caught(kept):
+    plan, y = PLANS["stages"](), private_outcomes()
+    release = plan.release(y)
+    secrets = secrets_of(plan, y, release)
+    check_no_trace(release, plan, secrets, y)
+    object.__setattr__(release.stages[2], "_kept", KEPT[kept](release, y))
+    assert fails(check_no_trace, release, plan, secrets, y)
 
 
 @pytest.mark.parametrize("bug", BUGS)
@@ -599,54 +608,31 @@ def test_planted_secret_in_the_file_or_the_text_is_caught(monkeypatch, tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Release, "__repr__", lambda r: f"<Release of outcomes around {y.mean():.6g}>")
         assert fails(check_no_bytes, release, plan, secrets, tmp_path)
-    object.__setattr__(release, "z", np.array(exact_measurements(plan, y)))
+    release = with_answer(plan, exact_measurements(plan, y))
     assert fails(check_no_bytes, release, plan, secrets, tmp_path)
 
 
-def _quoting_the_value(y, n_rows):
-    try:
-        return np.array([float(v) for v in y])
-    except (TypeError, ValueError):
-        raise TypeError(f"y must be numbers; got {y[0]}") from None
-
-
-def _quoting_the_value_in_its_cause(y, n_rows):
+QUOTING = """
+def quoting(y, n_rows):
     try:
         return np.array([float(v) for v in y])
     except (TypeError, ValueError) as error:
-        raise TypeError("y must be numbers") from error
+        {}
+"""
+IN = {
+    "the message": "raise TypeError(f'y must be numbers; got {y[0]}') from None",
+    "the cause": "raise TypeError('y must be numbers') from error",
+    "the context": "raise TypeError('y must be numbers')",
+    "a note": "new = TypeError('y must be numbers'); new.add_note(f'as {y[0]}'); raise new from None",
+    "a count": "raise TypeError(f'{sum(float(v[3:]) > 20.0 for v in y)} are no numbers') from None",
+}
 
 
-def _quoting_the_value_in_its_context(y, n_rows):
-    try:
-        return np.array([float(v) for v in y])
-    except (TypeError, ValueError):
-        raise TypeError("y must be numbers")  # noqa: B904
-
-
-def _quoting_the_value_in_a_note(y, n_rows):
-    error = TypeError("y must be numbers")
-    error.add_note(f"the first is {y[0]}")
-    raise error
-
-
-def _counting(y, n_rows):
-    raise TypeError(f"y must be numbers; {sum(float(v[3:]) > 20.0 for v in y)} of them are not")
-
-
-@pytest.mark.parametrize(
-    "bug",
-    [
-        _quoting_the_value,
-        _quoting_the_value_in_its_cause,
-        _quoting_the_value_in_its_context,
-        _quoting_the_value_in_a_note,
-        _counting,
-    ],
-)
-def test_planted_errors_that_tell_of_y_are_caught(monkeypatch, bug):
-    """In the message, in the cause, in the context, in a note, or by a count."""
-    monkeypatch.setattr(room, "kept", bug)
+@pytest.mark.parametrize("place", IN)
+def test_planted_errors_that_tell_of_y_are_caught(monkeypatch, place):
+    names = {"np": np}
+    exec(QUOTING.format(IN[place]), names)
+    monkeypatch.setattr(room, "kept", names["quoting"])
     assert fails(check_errors_tell_nothing, a_plan().release, lambda v: [f"id {x}" for x in v])
 
 

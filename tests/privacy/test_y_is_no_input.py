@@ -16,7 +16,7 @@ LEARNED = AutoGP((0.0, 250.0), stages=2)
 GRID = Grid({"age": (0.0, 80.0)}, 8)
 BINS = {"edges": 4, "bounds": (0.0, 250.0), "epsilon": 1.0}
 ALONE = {"kernel": EQ(20.0), "noise": 25.0, "bounds": (0.0, 250.0), "epsilon": 1.0}
-CANDIDATES = cloakgp.grid(kernel=EQ, lengthscale=[5.0, 20.0], noise=25.0, bounds=(0.0, 250.0))
+CANDIDATES = cloakgp.candidates(kernel=EQ, lengthscale=[5.0, 20.0], noise=25.0, bounds=(0.0, 250.0))
 X = np.linspace(1.0, 79.0, 12)
 Y = 171.25 + np.arange(12.0)
 FAR = [30.0]

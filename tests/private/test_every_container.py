@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from cloakgp import GP, binning, plan_selection
+from cloakgp.data import chunks
+from cloakgp.data.parquet import ParquetColumns
 from cloakgp.kernels import EQ
-from cloakgp.measurements import kept_columns
-from cloakgp.measurements.recipes import FactoredMeasurement, Recipe
-from cloakgp.plans import out_of_core
 from cloakgp.private import room
-from cloakgp.rows import chunks
-from cloakgp.rows.parquet import ParquetColumns
+from cloakgp.private.outcomes import EXPECTED_NUMBERS
 
 RNG = np.random.default_rng(8)
 N = 90
@@ -100,11 +98,8 @@ ON_DASK = {"Dask array": dask_array, "Dask array of a Parquet file": dask_column
 # ------------------------------------------------------------------------------------------ doors
 
 
-def a_measurement(X, dense):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(out_of_core, "DENSE", dense)
-        plan = GP(EQ(2.0), 0.1, BOUNDS, inducing=6).plan(X, X_star=X_STAR, epsilon=1.0, delta=0.01)
-    assert isinstance(plan.measurement, FactoredMeasurement) == (dense == 1)
+def a_measurement(X):
+    plan = GP(EQ(2.0), 0.1, BOUNDS, inducing=6).plan(X, X_star=X_STAR, epsilon=1.0, delta=0.01)
     assert (plan.measurement.groups is None) == (X is DISTINCT)
     return plan.measurement
 
@@ -112,7 +107,7 @@ def a_measurement(X, dense):
 def bins(mechanism, edges=(0.0, 4.0, 8.0, 15.0)):
     options = {"bounds": BOUNDS, "epsilon": 1.0, "mechanism": mechanism}
     options |= {} if mechanism == "laplace" else {"delta": 0.01}
-    return binning.plan(REPEATED[:, 0], X_star=X_STAR[:, 0], edges=list(edges), **options).sums
+    return binning.plan(REPEATED[:, 0], X_star=X_STAR[:, 0], edges=list(edges), **options).measurement
 
 
 def scores():
@@ -130,20 +125,18 @@ def chosen_from(s, y, missing):
 
 
 SUMS = {  # doors that need sums over rows alone
-    "a matrix": lambda y, missing: room.measure(a_measurement(DISTINCT, 10**6), y, missing),
-    "a matrix of merged rows": lambda y, missing: room.measure(a_measurement(REPEATED, 10**6), y, missing),
-    "a recipe": lambda y, missing: room.measure(a_measurement(DISTINCT, 1), y, missing),
-    "a recipe for merged rows": lambda y, missing: room.measure(a_measurement(REPEATED, 1), y, missing),
-    "bins, Laplace noise": lambda y, missing: room.measure_sums(bins("laplace"), y, missing),
-    "bins, Gaussian noise": lambda y, missing: room.measure_sums(bins("gaussian"), y, missing),
+    "a matrix": lambda y, missing: room.measure(a_measurement(DISTINCT), y, missing),
+    "a matrix of merged rows": lambda y, missing: room.measure(a_measurement(REPEATED), y, missing),
+    "bins, Laplace noise": lambda y, missing: room.measure(bins("laplace"), y, missing),
+    "bins, Gaussian noise": lambda y, missing: room.measure(bins("gaussian"), y, missing),
 }
 SINGLE = {  # doors that need every outcome
     "a selection": lambda y, missing: chosen_from(scores(), y, missing),
     "the custodian's scores": lambda y, missing: room.custodian_scores(scores(), y, missing),
-    "bins of one row": lambda y, missing: room.measure_sums(
+    "bins of one row": lambda y, missing: room.measure(
         bins("laplace", (0.0, 8.0, 12.0, 13.0, 15.0)), y, missing
     ),
-    "a bin of one row in each of two chunks": lambda y, missing: room.measure_sums(
+    "a bin of one row in each of two chunks": lambda y, missing: room.measure(
         bins("laplace", (0.0, 8.0, 12.0, 15.0)), y, missing
     ),
 }
@@ -211,38 +204,30 @@ def test_booleans_in_a_parquet_file_are_zeros_and_ones(door, tmp_path):
     np.testing.assert_array_equal(DOORS[door](column, "error"), DOORS[door](y, "error"))
 
 
-# ------------------------------------------------------------------------------- how much work it is
+@pytest.mark.parametrize("door", DOORS)
+def test_what_is_no_column_of_numbers_gives_the_one_message(door, tmp_path):
+    words = parquet_file(np.array(["secret"] * N), tmp_path)
+    for column in (room.PrivateColumn(words, "y"), room.PrivateColumn(str(tmp_path / "gone.parquet"), "y")):
+        with pytest.raises(TypeError) as refused:
+            DOORS[door](column, "midpoint")
+        assert str(refused.value) == EXPECTED_NUMBERS
+        assert refused.value.__cause__ is None
 
 
-@pytest.fixture
-def made(monkeypatch):
-    """How many rows columns were made for, if none are kept."""
-    monkeypatch.setattr(kept_columns, "ENTRIES", 0)
-    rows, columns = [], Recipe.columns
+def test_two_columns_are_not_outcomes(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
 
-    def counted(recipe, X, *more):
-        rows.append(len(X))
-        return columns(recipe, X, *more)
-
-    monkeypatch.setattr(Recipe, "columns", counted)
-    return rows
-
-
-@pytest.mark.parametrize("container", HERE)
-def test_merged_rows_have_one_column_wherever_y_is_kept(container, made, tmp_path):
-    """Not one for each row of y."""
-    room.measure(a_measurement(REPEATED, 1), HERE[container](Y, tmp_path), "error")
-    assert sum(made) == len(np.unique(REPEATED)) < N
-    made.clear()
-    room.measure(a_measurement(DISTINCT, 1), HERE[container](Y, tmp_path), "error")
-    assert sum(made) == N
+    parquet.write_table(pyarrow.table({"y": Y, "other": Y}), tmp_path / "two.parquet")
+    with pytest.raises(ValueError, match="y must have shape"):
+        SUMS["a matrix"](ParquetColumns(tmp_path / "two.parquet", ["y", "other"]), "error")
 
 
 @pytest.mark.parametrize("container", ON_DASK)
-def test_on_dask_products_are_formed_row_by_row(container, made, tmp_path):
+def test_on_dask_products_are_formed_row_by_row(container, monkeypatch, tmp_path):
     """The sum over a group of one would be that row's outcome."""
-    room.measure(a_measurement(REPEATED, 1), ON_DASK[container](Y, tmp_path), "error")
-    assert sum(made) == N
+    monkeypatch.setattr(room, "_sums", lambda *_: pytest.fail("outcomes were summed here"))
+    room.measure(a_measurement(REPEATED), ON_DASK[container](Y, tmp_path), "error")
 
 
 # ---------------------------------------------------------------------------------------- answers

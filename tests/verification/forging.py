@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cloakgp import GP, AutoGP, Grid, Hyperprior
-from cloakgp.calibration import delta_slack
+from cloakgp import GP, AutoGP, Grid, Hyperprior, ReleaseFileError, VerificationError, verify
+from cloakgp.core.calibration import calibrate, delta_slack
+from cloakgp.data import cells
 from cloakgp.files import container
 from cloakgp.kernels import EQ, Category, Constant
-from cloakgp.measurements.certificate import DIGITS, short
-from cloakgp.plans import out_of_core
+from cloakgp.measure.certificate import DIGITS, short
 from cloakgp.testing import InsecureWarning, insecure_seed
 
 RNG = np.random.default_rng(3)
@@ -25,10 +26,28 @@ X_STAR = np.linspace(0, 10, 4)[:, None]
 BASIS = np.linspace(0.0, 10.0, 5)[:, None]
 REPEATED = X[[0, 1, 2, 3, 4, 0, 1, 2, 8, 9, 10, 0]]
 PER_ROW = np.resize([0.4, 0.4, 0.9], 12)
+WITH_LEVELS = np.hstack([X, np.resize([[0.0], [1.0], [2.0]], (12, 1))])
 IDS = list("abcabcddeebb")
 PROMISE = {"epsilon": 1.0, "delta": 0.01}
-SETTING = GP(EQ(2.0, variance=1.5), noise=0.4, bounds=(-1.0, 4.0), mean=0.7)
-SPARSE = GP(EQ(2.0, variance=1.5), 0.4, (-1.0, 4.0), 0.7, X_STAR + 0.1, "fitc")
+WEIGHTS = [1, 2, 3, 4]
+KERNEL = EQ(2.0, variance=1.5)
+SETTING = GP(KERNEL, noise=0.4, bounds=(-1.0, 4.0), mean=0.7)
+SPARSE = GP(KERNEL, 0.4, (-1.0, 4.0), 0.7, X_STAR + 0.1, "fitc")
+FEW = Hyperprior(lengthscale=(0.2, 1.0))  # models: they are gone through again in every check
+CLASSES = ["a", "b", "c", "d"]
+OF_CLASSES = GP(EQ(2.0) + Constant(1.0), classes=CLASSES)
+LABELS = np.array(CLASSES)[np.arange(12) % 4]
+GRID = Grid({"a": (0, 10), "k": ["x", "y"]}, cells=5)
+TABLE = {"a": X[:, 0], "k": np.resize(["x", "y", "y"], 12)}
+POINTS = {"a": [1, 5, 9, 5], "k": ["x", "x", "y", "y"]}
+
+
+def curve(X: Any) -> Any:
+    return 0.7 + 0.1 * X[:, 0]
+
+
+WINDOWED = GP(KERNEL, 0.4, (lambda X: curve(X) - 1, lambda X: curve(X) + 2 + X[:, 0] / 9), curve)
+SPARSE_WINDOWED = GP(KERNEL, 0.4, WINDOWED.bounds, curve, X_STAR + 0.1, "fitc")
 
 
 def function(**options: Any) -> Any:
@@ -36,71 +55,92 @@ def function(**options: Any) -> Any:
 
 
 def design(name: str) -> Any:
-    return lambda: SETTING.plan(X, X_star=X_STAR, design=name, weights=[1, 2, 3, 4], **PROMISE)
+    return lambda: SETTING.plan(X, X_star=X_STAR, design=name, weights=WEIGHTS, **PROMISE)
 
 
-def shared_columns() -> Any:
-    gp = GP(EQ(2.0) + Constant(3.0), PER_ROW, (-1.0, 4.0), 0.7)
-    return gp.plan(REPEATED, X_star=X_STAR, **PROMISE)
+def learned(X: Any = X, X_star: Any = X_STAR, stages: int = 3, **options: Any) -> Any:
+    own = {name: options.pop(name) for name in ("categories", "outcome", "classes") if name in options}
+    model = AutoGP(**own, stages=stages) if "outcome" in own else AutoGP((-1.0, 4.0), **own, stages=stages)
+    return model.plan(X, X_star=X_star, **PROMISE, **options)
 
 
-def curve(X: Any) -> Any:
-    return 0.7 + 0.1 * X[:, 0]
+def in_cells(model: Any = None, **options: Any) -> Any:
+    """Twelve rows in five cells or fewer: it takes many rows otherwise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cells, "MOST_CELLS", 5)
+        model = AutoGP((-1.0, 4.0), stages=2) if model is None else model
+        return model.plan(X, X_star=X_STAR, **PROMISE, **options)
 
 
-WINDOWED = GP(
-    EQ(2.0, variance=1.5), 0.4, (lambda X: curve(X) - 1, lambda X: curve(X) + 2 + X[:, 0] / 9), curve
-)
-SPARSE_WINDOWED = GP(WINDOWED.kernel, 0.4, WINDOWED.bounds, curve, X_STAR + 0.1, "fitc")
+def of_rows(model: Any, **options: Any) -> Any:
+    return model.plan_rows(GRID, 6 if "max_rows" in options else 12, X_star=POINTS, **PROMISE, **options)
 
 
-def recipe(gp: GP = SPARSE, **options: Any) -> Any:
-    kept, out_of_core.DENSE = out_of_core.DENSE, 1
-    try:
-        return gp.plan(X, X_star=X_STAR, **PROMISE, **options)
-    finally:
-        out_of_core.DENSE = kept
-
-
+KNOWN_ROWS = GP(EQ(2.0, variance=1.5, active_dims=[0]) * Category(0.5, active_dims=[1]), 0.4, (-1.0, 4.0))
+LEARNED_ROWS = AutoGP((-1.0, 4.0), stages=3, prior=FEW)
 PLANS = {
     "mse": design("mse"),
     "max": design("max"),
     "posterior": design("posterior"),
     "volume": design("volume"),
-    "shared columns": shared_columns,
+    "shared columns": lambda: GP(EQ(2.0) + Constant(3.0), PER_ROW, (-1.0, 4.0), 0.7).plan(
+        REPEATED, X_star=X_STAR, **PROMISE
+    ),
     "inducing": lambda: SPARSE.plan(X, X_star=X_STAR, **PROMISE),
-    "recipe": recipe,
+    "inducing, cells": lambda: in_cells(SPARSE),
     "windows": lambda: WINDOWED.plan(REPEATED, X_star=X_STAR, **PROMISE),
-    "recipe with windows": lambda: recipe(SPARSE_WINDOWED),
+    "cells with windows": lambda: in_cells(SPARSE_WINDOWED),
+    "one point": lambda: SETTING.plan(X, X_star=X_STAR[1:2], **PROMISE),
+    "people": lambda: SETTING.plan(REPEATED, X_star=X_STAR, people=IDS, **PROMISE),
+    "people, cells": lambda: in_cells(SPARSE, people=IDS, within=0.5),
     "function": function(),
     "paper": function(bound="paper"),
     "hidden": function(bound="input-free", basis=BASIS),
-    "one point": lambda: SETTING.plan(X, X_star=X_STAR[1:2], **PROMISE),
-    "staged": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_star=X_STAR, weights=[1, 2, 3, 4], **PROMISE),
+    "function for people": function(people=IDS),
+    "staged": lambda: learned(weights=WEIGHTS),
     "after another": lambda: SETTING.plan(
         X, X_star=X_STAR, given=[design("mse")().release(Y)], windows=2.0, **PROMISE
     ),
-    "people": lambda: SETTING.plan(REPEATED, X_star=X_STAR, people=IDS, **PROMISE),
-    "recipe for people": lambda: recipe(people=IDS, within=0.5),
-    "function for people": lambda: function(people=IDS)(),
-    "people in stages": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_star=X_STAR, people=IDS, **PROMISE),
+    "people in stages": lambda: learned(people=IDS),
+    "categories": lambda: learned(WITH_LEVELS, WITH_LEVELS[:4], stages=2, categories=[1]),
+    "yes/no": lambda: learned(stages=1, outcome="yes/no"),
+    "cells": in_cells,
+    "cells of people": lambda: in_cells(people=IDS),
+    "classes": lambda: OF_CLASSES.plan(X, X_star=X_STAR, **PROMISE),
+    "classes of people": lambda: OF_CLASSES.plan(X, X_star=X_STAR, people=IDS, **PROMISE),
+    "whole rows": lambda: of_rows(LEARNED_ROWS),
+    "people's whole rows": lambda: of_rows(LEARNED_ROWS, max_rows=2),
+    "rows of a known model": lambda: of_rows(KNOWN_ROWS),
+    "rows of classes": lambda: of_rows(OF_CLASSES),
+    "people's rows of classes": lambda: of_rows(OF_CLASSES, max_rows=2),
 }
-FOR_PEOPLE = ("people", "function for people", "recipe for people", "people in stages")
-WITH_WINDOWS = ("windows", "recipe with windows")
-STAGED = ("staged", "after another", "people in stages")
-PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "recipe")
+FOR_PEOPLE = ("people", "function for people", "people, cells", "people in stages")
+PEOPLES_ROWS = ("people's whole rows", "people's rows of classes")
+WITH_WINDOWS = ("windows", "cells with windows")
+IN_PART = ("hidden", *WITH_WINDOWS, *PEOPLES_ROWS)
+PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "inducing, cells")
 FUNCTIONS = ("function", "paper", "hidden")
-SHOWN = tuple(kind for kind in PLANS if kind not in ("hidden", *STAGED))
-WITH_MATRIX = tuple(kind for kind in SHOWN if "recipe" not in kind)
+ALONE = tuple(PLANS)[: tuple(PLANS).index("staged")]
+STAGED = tuple(kind for kind in PLANS if kind not in ALONE)
+SHOWN = tuple(kind for kind in ALONE if kind != "hidden")
+FILE = "release file"
 _made: dict[str, bytes] = {}
+
+
+def answered(kind: str, plan: Any) -> Any:
+    """A release of such a plan, with a receipt's and a title's words or without."""
+    y = LABELS if "classes" in kind else np.arange(12) % 3 == 0 if kind == "yes/no" else Y
+    if "rows" not in kind.split() and kind != "rows of classes":
+        return plan.release(y)
+    return plan.release(TABLE, y, people=np.arange(12) % 6 if kind in PEOPLES_ROWS else None)
 
 
 def honest(kind: str, folder: Path) -> Path:
     """A file of this kind."""
-    path = folder / f"{kind}.cloak"
+    path = folder / f"{kind.replace('/', ' ')}.cloak"
     if kind not in _made:
         if kind in STAGED:
-            save_staged(PLANS[kind](), path)
+            save_staged(PLANS[kind](), path, kind)
         else:
             PLANS[kind]().release(Y).save(path)
         _made[kind] = path.read_bytes()
@@ -108,35 +148,25 @@ def honest(kind: str, folder: Path) -> Path:
     return path
 
 
-def save_staged(plan: Any, path: Path, y: Any = Y) -> None:
-    """A release whose windows are the same in every run of the tests: by a seed, which the file hides."""
+def save_staged(plan: Any, path: Path, kind: str = "staged") -> None:
+    """A release whose windows are the same in every run of the tests."""
+    with hidden_seed(path):
+        answered(kind, plan).save(path)
+
+
+@contextmanager
+def hidden_seed(path: Path) -> Iterator[Path]:
+    """The noise of what is saved there is by a seed, which the file hides."""
     with pytest.warns(InsecureWarning), insecure_seed(5):
-        plan.release(y).save(path)
+        yield path
     rewrite(path, certificate(insecure=False))
 
 
-FEW = Hyperprior(lengthscale=(0.2, 1.0))  # models: they are gone through again in every check
-ROWS_GRID = Grid({"a": (0, 10), "k": ["x", "y"]}, cells=5)
-
-
-def honest_rows(folder: Path, *, max_rows: int | None = None, known: bool = False) -> Path:
-    """A file of whole rows: of twelve, or of six people with at most so many each."""
-    path = folder / "rows.cloak"
-    name = f"rows {max_rows} {known}"
-    if name not in _made:
-        kernel = EQ(2.0, variance=1.5, active_dims=[0]) * Category(0.5, active_dims=[1])
-        gp: Any = GP(kernel, 0.4, (-1.0, 4.0)) if known else AutoGP((-1.0, 4.0), stages=3, prior=FEW)
-        points = {"a": [1, 5, 9, 5], "k": ["x", "x", "y", "y"]}
-        plan = gp.plan_rows(
-            ROWS_GRID, 12 if max_rows is None else 6, X_star=points, max_rows=max_rows, **PROMISE
-        )
-        table = {"a": X[:, 0], "k": np.resize(["x", "y", "y"], 12)}
-        with pytest.warns(InsecureWarning), insecure_seed(5):
-            plan.release(table, Y, people=None if max_rows is None else np.arange(12) % 6).save(path)
-        rewrite(path, certificate(insecure=False))
-        _made[name] = path.read_bytes()
-    path.write_bytes(_made[name])
-    return path
+def refusal(path: Path, **given: Any) -> str:
+    """Why a file is refused: a reason of the verifier's, or that it is no file of this schema."""
+    with pytest.raises((VerificationError, ReleaseFileError)) as caught:
+        verify(path, **given)
+    return getattr(caught.value, "reason", FILE)
 
 
 def opened(path: Path) -> tuple[dict[str, Any], dict[str, Any], Any]:
@@ -153,74 +183,80 @@ def rewrite(path: Path, change: Any) -> None:
 
 
 def settle(manifest: dict[str, Any], **changes: Any) -> None:
-    """Change a certificate, and every number in it that follows."""
-    c, bounds = manifest["certificate"], manifest["model"]["bounds"]
-    step = c["noise_scale"] / c["sigma"]
-    c.update(changes)
+    """Change what is said of a stage that stands alone, and every number that follows."""
+    c, stage, bounds = manifest["certificate"], manifest["stages"][0], manifest["model"]["bounds"]
+    own = c["parts"][0]
+    step = own["noise_scale"] / own["sigma"]
+    for words in (c, own, stage):
+        words.update({name: value for name, value in changes.items() if name in words})
     if bounds != "per row":
-        step = math.ldexp(bounds[1] - bounds[0], -(c["y_bits"] + c["matrix_bits"]))
-    exact = Fraction(c["sensitivity_steps"], c["sigma"])
-    c["mu"] = float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), 9)
-    c["sensitivity"], c["noise_scale"] = c["sensitivity_steps"] * step, c["sigma"] * step
+        step = math.ldexp(bounds[1] - bounds[0], -(own["y_bits"] + own["matrix_bits"]))
+    with suppress(ValueError):  # too small a promise
+        c["mu"] = calibrate(c["epsilon"], c["delta"], c["calibration"], c["n_measurements"])
+    own["sensitivity"], own["noise_scale"] = own["sensitivity_steps"] * step, own["sigma"] * step
     c["delta_slack"] = delta_slack(c["mu"], c["epsilon"], c["delta"], c["n_measurements"])
-    for name, how in DIGITS.items():
-        c[name] = short(c[name], *how)
-    c["gap"] = c["objective"] / c["lower_bound"] - 1
+    for words in (c, own):
+        words.update({name: short(words[name], *how) for name, how in DIGITS.items() if name in words})
+    own["gap"] = own["objective"] / own["lower_bound"] - 1
 
 
 def scale_noise(manifest: dict[str, Any], factor: float, *, sensitivity: bool = False) -> None:
     """Another noise scale, with all that follows; the sensitivity is scaled too, if that is asked for."""
-    c = manifest["certificate"]
-    sigma = int(float(int(c["sigma"] * factor)))
-    steps = math.floor(c["mu"] * sigma) if sensitivity else c["sensitivity_steps"]
-    size = (sigma / c["sigma"]) ** 2
-    settle(
-        manifest,
-        sigma=sigma,
-        sensitivity_steps=steps,
-        objective=c["objective"] * size,
-        lower_bound=c["lower_bound"] * size,
-    )
+    own, mu = manifest["certificate"]["parts"][0], manifest["certificate"]["mu"]
+    sigma = int(float(int(own["sigma"] * factor)))
+    steps = math.floor(mu * sigma) if sensitivity else own["sensitivity_steps"]
+    size = (sigma / own["sigma"]) ** 2
+    sizes = {name: own[name] * size for name in ("objective", "lower_bound")}
+    settle(manifest, sigma=sigma, sensitivity_steps=steps, **sizes)
 
 
 # Changes, by what they touch
 
 
+def words(*place: Any, **changes: Any) -> Any:
+    """Of the manifest: at this place, each a value, or what is to be done with the one that is there."""
+
+    def change(manifest: Any, arrays: Any) -> None:
+        holder = manifest
+        for key in place:
+            holder = holder[key]
+        for name, how in changes.items():
+            holder[name] = how(holder[name]) if callable(how) else how
+
+    return change
+
+
 def certificate(**changes: Any) -> Any:
-    return lambda manifest, arrays: manifest["certificate"].update(changes)
+    return words("certificate", **changes)
 
 
-def scaled(name: str, factor: float) -> Any:
-    def change(manifest: Any, arrays: Any) -> None:
-        value = manifest["certificate"][name]
-        manifest["certificate"][name] = type(value)(value * factor)
-
-    return change
+def part(**changes: Any) -> Any:
+    return words("certificate", "parts", 0, **changes)
 
 
-def added(name: str, amount: int) -> Any:
-    def change(manifest: Any, arrays: Any) -> None:
-        manifest["certificate"][name] += amount
-
-    return change
+def stage(number: int, **changes: Any) -> Any:
+    return words("stages", number, **changes)
 
 
-def flipped(name: str) -> Any:
-    def change(manifest: Any, arrays: Any) -> None:
-        manifest["certificate"][name] = not manifest["certificate"][name]
-
-    return change
+def spread(number: int, **changes: Any) -> Any:
+    return words("stages", number, "spread", **changes)
 
 
-def part(name: str, key: str, change: Any) -> Any:
-    def edit(manifest: Any, arrays: Any) -> None:
-        manifest[name][key] = change(manifest[name][key])
-
-    return edit
+def both(**changes: Any) -> Any:
+    """In a stage's words and in the certificate's part alike."""
+    return done(part(**changes), stage(0, **changes))
 
 
 def model(**changes: Any) -> Any:
-    return lambda manifest, arrays: manifest["model"].update(changes)
+    return words("model", **changes)
+
+
+def done(*changes: Any) -> Any:
+    def change(manifest: Any, arrays: Any) -> None:
+        for one in changes:
+            one(manifest, arrays)
+
+    return change
 
 
 def array(name: str, change: Any) -> Any:
@@ -237,8 +273,6 @@ def entry(name: str, index: Any, change: Any) -> Any:
     return edit
 
 
-def unit(word: str) -> Any:
-    def change(manifest: Any, arrays: Any) -> None:
-        manifest["unit"] = manifest["certificate"]["unit"] = word
-
-    return change
+def protects(unit: Any) -> Any:
+    """Everything that says what is protected."""
+    return done(words(unit=unit.name), certificate(unit=unit.name, neighbours=unit.neighbours))

@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 import cloakgp
+from cloakgp.workflow.spending import request_name
 
 ROOT = Path(cloakgp.__file__).parent
-SOURCES = [*sorted((ROOT / "cli").glob("*.py")), *sorted((ROOT / "workflow").glob("*.py"))]
-
-
 DOORS = ("PrivateColumn", "PrivateLabels", "private_dask_column")
 
 
@@ -41,16 +39,16 @@ def check_private_step(source):
     assert all(id(use) in passed for use in uses)
 
 
-def test_a_private_column_is_only_ever_passed_on():
-    check_private_step((ROOT / "workflow" / "private_step.py").read_text())
-
-
-def test_no_other_file_names_it():
-    assert len(SOURCES) > 15
-    for path in SOURCES:
-        if path.name != "private_step.py":
-            names = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
-            assert not names & set(DOORS), path
+def test_a_private_column_is_only_ever_passed_on_and_no_other_file_names_it():
+    files = [file for room in ("cli", "workflow") for file in sorted((ROOT / room).glob("*.py"))]
+    assert len(files) > 15
+    for file in files:
+        source = file.read_text()
+        if file.name == "private_step.py":
+            check_private_step(source)
+        else:
+            names = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+            assert not names & set(DOORS), file
 
 
 @pytest.mark.parametrize(
@@ -71,3 +69,16 @@ def test_no_other_file_names_it():
 def test_planted_use_is_caught(source):
     with pytest.raises(AssertionError):
         check_private_step(source)
+
+
+def test_a_request_has_one_name_whenever_it_is_asked():
+    name = request_name("release", None, question="q", data="a.csv")
+    assert name == request_name("release", None, data="a.csv", question="q")
+    others = {
+        request_name(kind, again, question=question, data=data)
+        for kind, again, question, data in (
+            *(("release", "2", "q", "a.csv"), ("release", None, "q", "b.csv")),
+            *(("select", None, "q", "a.csv"), ("release", None, "p", "a.csv")),
+        )
+    }
+    assert len(others - {name}) == 4

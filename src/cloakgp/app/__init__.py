@@ -13,6 +13,6 @@ except ImportError:  # pragma: no cover
 
 from cloakgp.app.limits import Limits
 from cloakgp.app.server import create_app, serve
-from cloakgp.app.state import State, open_state
+from cloakgp.app.state import State
 
-__all__ = ["Limits", "State", "create_app", "open_state", "serve"]
+__all__ = ["Limits", "State", "create_app", "serve"]

@@ -1,16 +1,60 @@
-"""The ledger as the app uses it: checked against the data folder's receipts before it sells anything."""
+"""The ledger as the app uses it: checked against what was ever paid for in the data folder, before it sells.
+
+An old copy of a ledger is a good chain in itself, and would sell what was sold already once more. So before
+anything is spent, each receipt here must be in the ledger; if one is not, the server only reads. Receipts are
+kept in a file of their own: a release that is deleted was paid for all the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from cloakgp.app.errors import not_found
-from cloakgp.app.receipts import ReadOnly, Receipts, trouble
-from cloakgp.ledger import Entry, Ledger, LedgerAbsent, LedgerError, LedgerTampered
-from cloakgp.ledger.charge import Charge, Chargeable, ChargeableInStages
-from cloakgp.ledger.stages import StageRecord
+from cloakgp.app import folder as stored
+from cloakgp.app.errors import ReadOnly, not_found
+from cloakgp.ledger import Balance, Entry, Ledger, LedgerAbsent, LedgerError, LedgerTampered
+from cloakgp.ledger.book import Charge, Chargeable
+from cloakgp.ledger.chain import Claim, Receipt
+
+
+class Left(NamedTuple):
+    """What is left for a release and for a selection, and what was spent, as epsilon."""
+
+    release: float
+    selection: float
+    spent: float
+
+
+class Receipts:
+    """The receipts of one data folder; none is ever removed."""
+
+    def __init__(self, path: Path, found: Iterable[Receipt] = ()) -> None:
+        self._path, self._lock = path, threading.Lock()
+        kept = _read(path)
+        self._receipts, self._on_disk = tuple(dict.fromkeys([*kept, *found])), len(kept)
+        self._write()
+
+    def everything(self) -> tuple[Receipt, ...]:
+        """All of them, in no order."""
+        return self._receipts
+
+    def add(self, receipt: Receipt | None) -> None:
+        """Remember one, on disk before this returns."""
+        assert receipt is not None
+        with self._lock:
+            if receipt not in self._receipts:
+                self._receipts = (*self._receipts, receipt)  # first: the next spend must see it in any case
+            self._write()
+
+    def _write(self) -> None:
+        if len(self._receipts) > self._on_disk:
+            stored.write_json(self._path, {"receipts": [asdict(each) for each in self._receipts]})
+            self._on_disk = len(self._receipts)
 
 
 class CheckedLedger(Ledger):
@@ -26,53 +70,41 @@ class CheckedLedger(Ledger):
         self._receipts = receipts
 
     @contextmanager
-    def _spending(self, charge: Charge, *what: Any, **more: Any) -> Iterator[None]:
+    def charge(self, *what: Any, **more: Any) -> Iterator[Charge]:
         """As the ledger's own; the receipt is there from the start if it was paid for before."""
-        with super()._spending(charge, *what, **more):
+        with super().charge(*what, **more) as charge:
             known = charge.receipt is not None
-            yield
+            yield charge
         self.paid = not known
-        assert charge.receipt is not None
-        self._receipts.add(charge.receipt)
-
-    def fetch(self, entry: int, plan: Chargeable) -> Charge:
-        """As the ledger's own."""
-        fetched = super().fetch(entry, plan)
-        assert fetched.receipt is not None
-        self._receipts.add(fetched.receipt)
-        return fetched
 
     @contextmanager
-    def stage(self, entry: int, number: int, plan: ChargeableInStages, stage_plan: bytes) -> Iterator[Charge]:
-        """As the ledger's own."""
-        with super().stage(entry, number, plan, stage_plan) as charge:
+    def _answering(self, *what: Any) -> Iterator[Charge]:
+        with super()._answering(*what) as charge:
             yield charge
-        assert charge.receipt is not None
         self._receipts.add(charge.receipt)
 
-    def stages(self, entry: int, plan: ChargeableInStages) -> list[StageRecord]:
+    def answers(self, entry: int, plan: Chargeable) -> list[Charge]:
         """As the ledger's own."""
-        found = super().stages(entry, plan)
-        for stage in found:
-            if stage.receipt is not None:
-                self._receipts.add(stage.receipt)
+        found = super().answers(entry, plan)
+        for charge in found:
+            self._receipts.add(charge.receipt)
         return found
 
     def trouble(self) -> str | None:
         """Why nothing may be spent, if the ledger was changed, replaced or removed."""
         paid_for = self._receipts.everything()  # first: what others pay for meanwhile is in what is read then
         try:
-            return trouble(paid_for, self.entries())
+            return _trouble(paid_for, self.entries())
         except LedgerTampered as error:
             return str(error)
         except LedgerAbsent:
-            return trouble(paid_for, [])
+            return _trouble(paid_for, [])
 
     def _checked_to_write(self, connection: Any) -> list[Entry]:
         """Look once more in the very transaction that pays: the ledger may have been replaced just now."""
         paid_for = self._receipts.everything()
         entries = super()._checked_to_write(connection)
-        said = trouble(paid_for, entries)
+        said = _trouble(paid_for, entries)
         if said is not None:
             raise ReadOnly(said)
         return entries
@@ -80,21 +112,58 @@ class CheckedLedger(Ledger):
     def check(self) -> None:
         """Raise if it cannot be read, or made. One that was tampered with can: its page says so."""
         with suppress(LedgerTampered):
-            datasets_of(self)
+            self.known_datasets()
         path = self._store.path
         if path is not None and not path.parent.is_dir():
             raise LedgerError(f"ledger: there is no folder {path.parent}. Make it, or name another file.")
 
+    def known_datasets(self) -> list[str]:
+        """The names of all data sets; none where there is no ledger yet."""
+        try:
+            return self.datasets()
+        except LedgerAbsent:
+            return []
 
-def check_dataset(ledger: Ledger, dataset: str) -> None:
-    """A data set that the ledger does not have is not found."""
-    if dataset not in datasets_of(ledger):
-        raise not_found("data set in the ledger; nothing was spent")
+    def check_dataset(self, dataset: str) -> None:
+        """A data set that the ledger does not have is not found."""
+        if dataset not in self.known_datasets():
+            raise not_found("data set in the ledger; nothing was spent")
 
 
-def datasets_of(ledger: Ledger) -> list[str]:
-    """The names of all data sets; none where there is no ledger yet."""
-    try:
-        return ledger.datasets()
-    except LedgerAbsent:
+@lru_cache(1000)
+def left(balance: Balance) -> Left:
+    """The same of a balance, which takes a while."""
+    return Left(balance.left_for_release(), balance.left_for_selection(), balance.spent)
+
+
+def receipt_of(words: dict[str, Any]) -> Receipt:
+    """A receipt from its words in a file."""
+    receipt = Receipt(**words)
+    if [type(value) for value in (receipt.dataset, receipt.entry, receipt.head)] != [str, int, str]:
+        raise ValueError("that is no receipt.")
+    return receipt
+
+
+def _trouble(receipts: Sequence[Receipt], entries: Sequence[Entry], most_named: int = 5) -> str | None:
+    """What is wrong, for people, if a receipt is not in the ledger."""
+    missing = [each for each in receipts if Claim("", each).fault(entries) is not None]
+    if not missing:
+        return None
+    named = "; ".join(f"entry {each.entry} of {each.dataset!r}" for each in missing[:most_named])
+    return (
+        f"the ledger does not know {len(missing)} of {len(receipts)} payment(s) for releases made here "
+        f"({named}{'; ...' if len(missing) > most_named else ''}): an old copy was put in its place, or this "
+        "is another ledger."
+    )
+
+
+def _read(path: Path) -> list[Receipt]:
+    if not path.exists():
         return []
+    try:
+        return [receipt_of(each) for each in (stored.read_json(path) or {})["receipts"]]
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(
+            f"{path} cannot be read: it lists what was paid for in this folder. Restore it from a backup; if "
+            "there is none, move it away: the releases in the folder tell most of it."
+        ) from None

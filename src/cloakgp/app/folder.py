@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cloakgp.errors import ArgumentError
+from cloakgp.core.errors import ArgumentError
 from cloakgp.files import atomic
 
 try:
@@ -64,12 +64,12 @@ class Folder:
         try:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            free = True
         except OSError:
-            free = False
+            os.close(handle)
+            raise ValueError(
+                f"another server uses {self.path} already. Stop it, or name another folder."
+            ) from None
         try:
-            if not free:
-                raise ValueError(f"another server uses {self.path} already. Stop it, or name another folder.")
             yield
         finally:
             os.close(handle)

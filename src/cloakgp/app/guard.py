@@ -1,8 +1,9 @@
 """What stands between the network and everything else, for each request, before its body is read.
 
-The host that is named (against DNS rebinding), who is asking, whether another site made the browser ask, how
-fast, how much and how much at once; and for each answer: security headers, a limit on time, one line in the
-log, and one fixed answer to whatever nobody expected. What only looks is dropped when nobody waits for it.
+Who is asking, whether another site made the browser ask, how fast, how much and how much at once; and for
+each answer: security headers, a limit on time, one line in the log, and one fixed answer to whatever nobody
+expected. What only looks is dropped when nobody waits for it. Which names the server answers to (against DNS
+rebinding) starlette's TrustedHostMiddleware checks next.
 """
 
 from __future__ import annotations
@@ -11,25 +12,19 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from anyio import CancelScope
+from fastapi.security.utils import get_authorization_scheme_param
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cloakgp.app import current_request, errors
-from cloakgp.app.errors import Problem, too_many
+from cloakgp.app import errors, work
+from cloakgp.app.accounts import COOKIE, CUSTODIAN, Person
+from cloakgp.app.errors import Problem, too_large, too_many
 from cloakgp.app.limits import InFlight, Rate
-from cloakgp.app.people import CUSTODIAN, Person
-from cloakgp.app.request_body import Message, Receive, RequestBody, too_large
-from cloakgp.app.sessions import COOKIE
 from cloakgp.app.state import State
-
-Scope = MutableMapping[str, Any]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 log = logging.getLogger("cloakgp.app")
 POLICY = (
@@ -44,25 +39,18 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_SAFE = ("GET", "HEAD", "OPTIONS")
-_OPEN = {
-    ("POST", "/api/session"),
-    ("GET", "/api/terms"),
-    ("GET", "/api/openapi.json"),
-    ("HEAD", "/api/openapi.json"),
-}
-_SIGN_IN = ("POST", "/api/session")
+_SIGN_IN = "POST /api/session"
+_OPEN = (_SIGN_IN, "GET /api/terms", "GET /api/openapi.json", "HEAD /api/openapi.json")
 _UPLOAD = re.compile(r"PUT /api/data/[^/]+")
 _ANALYSTS = re.compile(r"(POST|DELETE) /api/session|POST /api/releases/[^/]+/(predict|map)")
 _LOOKS = re.compile(r"(GET|HEAD) .*|POST /api/(preview(/\w+)?|releases/[^/]+/(predict|map))", re.DOTALL)
-_PIECE = 64 * 2**10
 _LEFT = 499  # in the log, for a client that did not wait
 
 
 class Guard:
     """Wraps the app."""
 
-    def __init__(self, app: App, state: State) -> None:
+    def __init__(self, app: ASGIApp, state: State) -> None:
         self._app, self._state = app, state
         self._going_on: set[asyncio.Task[None]] = set()
         self._in_flight = InFlight(state.limits.all_bytes_at_once)
@@ -79,122 +67,104 @@ class Guard:
             return
         start, out = time.perf_counter(), _Answer(scope, send)
         try:
-            person = self._checked(scope)
+            body, person = self._body(scope, receive), self._checked(scope)
             scope.setdefault("state", {})["person"] = person
-            await self._admitted(scope, person, receive, out)
+            await self._admitted(scope, person, body, out)
         except ClientDisconnect:
             out.status = _LEFT
         except Problem as problem:
-            await _say(scope, receive, out, problem)
+            await out.refuse(receive, problem)
         except Exception as error:
             errors.report(error)
-            await _say(scope, receive, out, Problem(500, "failed", errors.FAILED))
+            await out.refuse(receive, Problem(500, "failed", errors.FAILED))
         milliseconds = 1000 * (time.perf_counter() - start)
-        if out.status not in (413, 429) or self._noted.allows(
-            "refused"
-        ):  # a flood need not fill the disk, too
+        # A flood need not fill the disk, too.
+        if out.status not in (413, 429) or self._noted.allows("refused"):
             log.info("%s %s %s %.0f ms", scope["method"], _redacted(scope["path"]), out.status, milliseconds)
 
     def _checked(self, scope: Scope) -> Person | None:
         """Who is asking; raises if they may not ask at all."""
-        headers, method, path = Headers(scope=scope), scope["method"], scope["path"]
-        host = headers.get("host", "")
-        if not self._state.answers_to(_name(host)):
-            raise Problem(403, "not_allowed", "this server does not answer to that name.")
+        asked, method, path = HTTPConnection(scope), scope["method"], scope["path"]
+        what, host, address = f"{method} {path}", asked.headers.get("host", ""), client_of(scope)
         if not path.startswith("/api/"):
             return None
-        if (method, path) == _SIGN_IN:
-            self._check_sign_in(scope)
-        origin, cookie = headers.get("origin"), _cookie(headers)
-        bearer = _bearer(headers)
-        if origin is not None and method not in _SAFE and not _same_host(origin, host):
+        changes = method not in ("GET", "HEAD", "OPTIONS")
+        origin, cookie = asked.headers.get("origin"), asked.cookies.get(COOKIE)
+        scheme, token = get_authorization_scheme_param(asked.headers.get("authorization"))
+        bearer = token.strip() if scheme.lower() == "bearer" else None
+        if changes and origin is not None and not _same_host(origin, host):
             raise Problem(403, "not_allowed", "the request comes from another site.")
-        if bearer is not None:
-            person = self._state.sessions.by_bearer(bearer)
+        if bearer is not None:  # the one-time link is not for programs
+            person = self._state.accounts.by_token(bearer)
         else:
             person = None if cookie is None else self._state.sessions.by_cookie(cookie)
-            if person is not None and method not in _SAFE and origin is None:
+            if changes and person is not None and origin is None:
                 raise Problem(403, "not_allowed", "the request does not say which site it comes from.")
-        if person is None and (method, path) not in _OPEN:
+        if what == _SIGN_IN and not self._signing_in.allows(address):
+            raise too_many("too many sign-ins from this address. Wait a moment.")
+        if person is None and what not in _OPEN:
             if bearer is not None or cookie is not None:
-                self._count_failure(scope)
+                self._state.count_failure(address)
             raise Problem(
                 401, "not_signed_in", "sign in first: with the link that the server printed, or a token."
             )
         if person is not None and not self._state.asked.allows(person.id):
             raise too_many("too many requests at once. Wait a moment.")
-        if person is not None and not _may(person, method, path):
+        # Routes ask for roles themselves, but only when the body was read and understood.
+        if changes and person and person.role != CUSTODIAN and not _ANALYSTS.fullmatch(what):
             raise Problem(403, "not_allowed", "that is for custodians.")
         return person
 
-    def _check_sign_in(self, scope: Scope) -> None:
-        most = self._state.limits.sign_in_bytes
-        if _size(scope, most) > most:  # which is nobody's token, so it does not count against the address
-            raise too_large(most)
-        if not self._signing_in.allows(client_of(scope)):
-            raise too_many("too many sign-ins from this address. Wait a moment.")
-
-    def _count_failure(self, scope: Scope) -> None:
-        if not self._state.failed.allows(client_of(scope)):
-            raise too_many("too many failed sign-ins. Wait a minute.", retry_after=60)
-
-    async def _admitted(self, scope: Scope, person: Person | None, receive: Receive, out: _Answer) -> None:
-        """Go on if the body is not too large and not too much is going on for the same person or address."""
-        limits, what = self._state.limits, f"{scope['method']} {scope['path']}"
-        upload = _UPLOAD.fullmatch(what) is not None
-        most = limits.upload_bytes if upload else limits.json_bytes
-        if (scope["method"], scope["path"]) == _SIGN_IN:
+    def _body(self, scope: Scope, receive: Receive) -> RequestBody:
+        """Its body, as far as it may go; raises if that is not far enough."""
+        limits, what, headers = self._state.limits, f"{scope['method']} {scope['path']}", Headers(scope=scope)
+        most, seconds = limits.json_bytes, limits.body_seconds
+        if upload := _UPLOAD.fullmatch(what) is not None:
+            most, seconds = limits.upload_bytes, limits.upload_seconds
+        elif what == _SIGN_IN:  # more is nobody's token, and does not count against the address
             most = limits.sign_in_bytes
-        size = _size(scope, most)
+        declared = headers.get("content-length", "0")
+        known = declared.isdigit() and "transfer-encoding" not in headers
+        size = int(declared) if known else most  # which is as large as it may be
         if size > most:
             raise too_large(most)
+        return RequestBody(receive, most, seconds, size, upload)
+
+    async def _admitted(self, scope: Scope, person: Person | None, body: RequestBody, out: _Answer) -> None:
+        """Go on unless too much is going on for the same person or address already."""
+        limits, held = self._state.limits, 0 if body.upload else body.size
         who = f"address {client_of(scope)}" if person is None else person.id
         at_once = limits.strangers_at_once if person is None else limits.requests_at_once
-        held = 0 if upload else size
         if not self._in_flight.begin(who, held, at_once, limits.bytes_at_once):
             raise too_many("too many requests at once. Wait until some are answered.")
-        seconds = limits.upload_seconds if upload else limits.body_seconds
-        body = RequestBody(receive, most, seconds, current_request.begin(who))
-        patience = limits.answer_seconds + (limits.upload_seconds if upload else 0.0)
-        drop = CancelScope()
-        task = asyncio.ensure_future(self._run(scope, body, size, out, drop))
+        body.request = work.begin(who)
+        drop = CancelScope()  # ends what waits for a thread; what runs in one is finished first
+
+        async def run() -> None:
+            with drop:
+                if body.size == 0:
+                    await body.look()
+                await self._app(scope, body.receive, out.send)
+
+        task, gone = asyncio.ensure_future(run()), asyncio.ensure_future(body.until_gone())
         task.add_done_callback(lambda _: self._in_flight.end(who, held))
-        await self._limited(scope, body, out, task, patience, drop if _LOOKS.fullmatch(what) else None)
-
-    async def _run(self, scope: Scope, body: RequestBody, size: int, out: _Answer, drop: CancelScope) -> None:
-        with drop:  # ends what waits for a thread; what runs in one is finished first
-            if size == 0:
-                await body.look()
-            await self._app(scope, body.receive, out.send)
-
-    async def _limited(
-        self,
-        scope: Scope,
-        body: RequestBody,
-        out: _Answer,
-        task: asyncio.Task[None],
-        patience: float,
-        drop: CancelScope | None,
-    ) -> None:
-        """Wait for the app; if it takes too long, say so and let it go on: a release must not be cut off."""
-        until = time.monotonic() + patience
-        gone = asyncio.ensure_future(body.until_gone())
+        until = time.monotonic() + limits.answer_seconds + (limits.upload_seconds if body.upload else 0.0)
         try:
-            await asyncio.wait({task, gone}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            await _wait({task, gone}, until)
             if gone.done() and not task.done():
                 out.closed, out.status = True, out.status or _LEFT
-                if drop is not None:
+                if _LOOKS.fullmatch(f"{scope['method']} {scope['path']}"):
                     drop.cancel()
-                await asyncio.wait({task}, timeout=until - time.monotonic())
+                await _wait({task}, until)
         finally:
             gone.cancel()
         if out.started or task.done():  # what is on its way goes on, as long as somebody reads it
             await task
             return
-        self._going_on.add(task)
+        self._going_on.add(task)  # a release must not be cut off
         task.add_done_callback(self._ended)
         sentence = "this takes longer than the server waits. The work goes on: ask again in a while."
-        await _say(scope, body.receive, out, Problem(503, "busy", sentence, retry_after=5))
+        await out.refuse(body.receive, Problem(503, "busy", sentence, retry_after=5))
         out.closed = True
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -203,11 +173,17 @@ class Guard:
             errors.report(error)
 
 
+async def _wait(tasks: set[asyncio.Future[None]], until: float) -> None:
+    """For the first of them, but not for ever."""
+    left = max(0.0, until - time.monotonic())
+    await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+
+
 class _Answer:
     """The way out: adds headers, notes the status, and swallows what comes too late."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
-        self._scope, self._send = scope, send
+    def __init__(self, scope: Scope, send: Send, piece: int = 64 * 2**10) -> None:
+        self._scope, self._send, self._piece = scope, send, piece
         self.status, self.started, self.closed = 0, False, False
 
     async def send(self, message: Message) -> None:
@@ -216,58 +192,95 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.started, self.status = True, message["status"]
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
-                headers[name] = value
+            headers.update(_HEADERS)
             if self._scope["path"].startswith(("/api/", "/enter/")):
                 headers["Cache-Control"] = "no-store"
             if self._scope.get("scheme") == "https":
                 headers["Strict-Transport-Security"] = "max-age=31536000"
         body = message.get("body", b"")
-        last = max(0, len(body) - 1) // _PIECE * _PIECE
-        for start in range(0, last, _PIECE):  # each waits until the client has read most of those before
-            piece = body[start : start + _PIECE]
+        last = max(0, len(body) - 1) // self._piece * self._piece
+        for start in range(0, last, self._piece):  # each waits until the client has read most of those before
+            piece = body[start : start + self._piece]
             await self._send({"type": message["type"], "body": piece, "more_body": True})
-        if last:
-            message = {**message, "body": body[last:]}
-        await self._send(message)
+        await self._send({**message, "body": body[last:]} if last else message)
+
+    async def refuse(self, receive: Receive, problem: Problem) -> None:
+        """A refusal, unless an answer is on its way already, or nobody waits for one."""
+        if self.started or self.closed:
+            return
+        made = errors.answer(problem)
+        if problem.status_code == 401:
+            made.headers["WWW-Authenticate"] = "Bearer"
+        await made(self._scope, receive, self.send)
 
 
-async def _say(scope: Scope, receive: Receive, out: _Answer, problem: Problem) -> None:
-    """A refusal, unless an answer is on its way already, or nobody waits for one."""
-    if out.started or out.closed:
-        return
-    made = errors.answer(problem.status_code, problem.code, str(problem.detail))
-    made.headers.update(problem.headers or {})
-    if problem.status_code == 401:
-        made.headers["WWW-Authenticate"] = "Bearer"
-    await made(scope, receive, out.send)
+class RequestBody:
+    """Stands before `receive`: how large the body may be, how long it may take, and whether the client stays.
+
+    Parameters
+    ----------
+    receive : callable
+        The server's.
+    most : int
+        Bytes that the body may have.
+    seconds : float
+        That it may take.
+    size : int
+        Bytes that were announced, or `most`.
+    upload : bool
+        Whether it goes to disk as it comes.
+    """
+
+    request: work.CurrentRequest
+    """Told when the client is gone."""
+
+    def __init__(self, receive: Receive, most: int, seconds: float, size: int, upload: bool) -> None:
+        self._receive, self._most, self.size, self.upload = receive, most, size, upload
+        self._until, self._seen = time.monotonic() + seconds, 0
+        self._first: Message | None = None
+        self._complete, self._gone = asyncio.Event(), asyncio.Event()
+
+    async def look(self) -> None:
+        """Take the first message, of a request without a body: then it is complete, whoever asks for it."""
+        self._first = await self.receive()
+
+    async def receive(self) -> Message:
+        """The next part of the body; after the last one, that the client is gone, once it is."""
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        if self._complete.is_set():
+            await self._gone.wait()
+            return {"type": "http.disconnect"}
+        try:
+            message = await asyncio.wait_for(self._receive(), max(0.01, self._until - time.monotonic()))
+        except TimeoutError:
+            raise Problem(408, "busy", "the request took too long to arrive.") from None
+        if message["type"] == "http.disconnect":
+            self._left()
+        self._seen += len(message.get("body", b""))
+        if self._seen > self._most:
+            raise too_large(self._most)
+        if not message.get("more_body", False):
+            self._complete.set()
+        return message
+
+    async def until_gone(self) -> None:
+        """Returns when the client does not wait for an answer any more."""
+        await self._complete.wait()
+        while not self._gone.is_set():
+            if (await self._receive())["type"] == "http.disconnect":
+                self._left()
+
+    def _left(self) -> None:
+        self._gone.set()
+        self.request.gone.set()
 
 
 def client_of(scope: Scope) -> str:
     """The address that a request comes from."""
     client = scope.get("client")
     return str(client[0]) if client else "unknown"
-
-
-def _may(person: Person, method: str, path: str) -> bool:
-    """Routes ask for roles themselves, but only when the body was read and understood."""
-    return person.role == CUSTODIAN or method in _SAFE or _ANALYSTS.fullmatch(f"{method} {path}") is not None
-
-
-def _size(scope: Scope, most: int) -> int:
-    """How large the body is, as announced; as large as it may be, if it comes in parts of unknown number."""
-    headers = Headers(scope=scope)
-    if "transfer-encoding" in headers:
-        return most
-    declared = headers.get("content-length", "0")
-    return int(declared) if declared.isdigit() else most
-
-
-def _name(host: str) -> str:
-    """A host's name without its port."""
-    if host.startswith("["):
-        return host[1:].split("]")[0]
-    return host.rsplit(":", 1)[0].lower() if host.count(":") == 1 else host.lower()
 
 
 def _same_host(origin: str, host: str) -> bool:
@@ -277,20 +290,6 @@ def _same_host(origin: str, host: str) -> bool:
         return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower() != ""
     except ValueError:
         return False
-
-
-def _cookie(headers: Headers) -> str | None:
-    """Our cookie; those of other programs on this machine are passed over, whatever is in them."""
-    for part in headers.get("cookie", "").split(";"):
-        name, _, value = part.strip().partition("=")
-        if name == COOKIE:
-            return value
-    return None
-
-
-def _bearer(headers: Headers) -> str | None:
-    kind, _, token = headers.get("authorization", "").partition(" ")
-    return token.strip() if kind.lower() == "bearer" else None
 
 
 def _redacted(path: str) -> str:

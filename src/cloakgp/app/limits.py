@@ -7,39 +7,37 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from weakref import WeakValueDictionary
 
-from anyio import CapacityLimiter
 
-ROWS = 6000
-"""Rows of a table that a plan can be made for without inducing inputs: its work grows with their cube."""
-INDUCING_ROWS = 1_000_000
-"""Rows with inducing inputs, or of which the model is learned; that count, where they are private."""
-INDUCING = 500
-GIVEN = 8
-"""Earlier releases that a plan can take into account."""
-SKETCHED = 20_000
-"""Rows that a preview looks at; of a larger table, so many that stand for all."""
-ROUGH = 300
-"""Rows that a rough preview looks at."""
-FUNCTION_ROWS = 2000
-INPUT_ROWS = 2_000_000
-"""Rows of a table whose input columns can be looked at."""
-POINTS = 2500
-"""Test points of a plan."""
-MANY_ROWS, POINTS_OF_MANY_ROWS = 100_000, 500
-"""Test points of a plan for more rows than that."""
-QUERY_POINTS = 10_000
-"""Points of one request for predictions."""
-CELLS = 5000
-"""Cells of a box, where inputs are private: its work grows with their cube."""
-LEVELS = 200
-CLASSES = 20
-"""That outcomes may be one of: each is a curve of its own."""
-PERSON_ROWS = 1000
-EPSILONS = 40
-SAMPLE = 2000
-"""Rows of inputs that are sent for drawing."""
+class Most:
+    """What the app plans, predicts and shows at most. More would keep others waiting for a person's work."""
+
+    exact_rows = 6000
+    """Of a table described without inducing inputs: the work grows with their cube."""
+    function_rows = 2000
+    rows = 1_000_000
+    """With inducing inputs, or of which the model is learned; that count, where they are private."""
+    rows_of_a_person = 1000
+    inputs = 20
+    inducing = 500
+    given = 8
+    """Earlier releases that a plan can take into account."""
+    points = 2500
+    """Of a plan; of more than these rows, fewer."""
+    rows_of_many_points, points_of_many_rows = 100_000, 500
+    query_points = 10_000
+    cells = 5000
+    """Of a box, where inputs are private: the work grows with their cube."""
+    levels = 200
+    classes = 20
+    """That outcomes may be one of: each is a curve of its own."""
+    epsilons = 40
+    sketched = 20_000
+    """Rows that a preview looks at; of a larger table, so many that stand for all."""
+    rough = 300
+    """Rows that a rough preview looks at."""
+    sample = 2000
+    """Rows of inputs that are sent for drawing."""
 
 
 @dataclass(frozen=True)
@@ -133,17 +131,3 @@ class InFlight:
         self._all_bytes -= size
         if not self._requests[who]:
             del self._requests[who], self._bytes[who]
-
-
-class OnePerPerson:
-    """One thing at a time for each person, so that nobody queues behind another's many."""
-
-    def __init__(self) -> None:
-        self._of: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
-
-    def of(self, who: str) -> CapacityLimiter:
-        """To be held while it lasts."""
-        found = self._of.get(who)
-        if found is None:
-            found = self._of[who] = CapacityLimiter(1)
-        return found

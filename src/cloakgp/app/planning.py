@@ -1,55 +1,132 @@
-"""Plans, as fast as sliders move: what does not depend on the promise is worked out once and kept."""
+"""Plans, as fast as sliders move: what does not depend on the promise is worked out once and kept.
+
+If the whole takes long, a rough figure comes first: of some rows, which stand for all.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cloakgp.app import limits, models
-from cloakgp.app.asked_model import (
-    described_gp,
-    is_staged,
-    plan_of_rows,
-    points_of,
-    promise_of,
-    staged_gp,
-)
-from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
-from cloakgp.app.expected import (
-    Expected,
-    expected_of,
-    expected_of_function,
-    is_for,
-    preview_of,
-    rms,
-    scaled,
-)
-from cloakgp.app.public_inputs import PublicInputs
+from cloakgp.app.limits import Most
 from cloakgp.app.releases import Releases
-from cloakgp.app.rough import rough_learned, rough_rows
-from cloakgp.app.uploads import Uploads
-from cloakgp.app.watching import listening
-from cloakgp.app.work_queue import WorkQueue
-from cloakgp.calibration import default_delta
-from cloakgp.checks import FloatArray
-from cloakgp.measurements.lattice import Measurement
-from cloakgp.plans.functions import FunctionPlan
-from cloakgp.plans.opening import AnyPlan
-from cloakgp.plans.planner import Planner
-from cloakgp.plans.preview import Foreseen, preview
-from cloakgp.plans.staged import StagedPlan
-from cloakgp.rows.chunks import spread_evenly
-from cloakgp.rows.people import People, as_people
+from cloakgp.app.settings import Settings
+from cloakgp.app.uploads import Uploads, form_of, version
+from cloakgp.app.work import Cache, WorkQueue, listening
+from cloakgp.core.calibration import calibrate, default_delta, delta_slack
+from cloakgp.core.checks import FloatArray
+from cloakgp.data.chunks import spread_evenly
+from cloakgp.data.grid import Grid
+from cloakgp.data.inputs import as_inputs
+from cloakgp.data.people import People
+from cloakgp.plots.shown import numeric_inputs
+from cloakgp.plots.surface import plane, will_be_unknown
+from cloakgp.release.plan import Plan
+from cloakgp.release.planner import Planner
+from cloakgp.release.planning import plan_from, planner_from
+from cloakgp.release.preview import Foreseen, noise_for, preview
+from cloakgp.release.settings import Settings as Chosen
+from cloakgp.workflow import tables, words
 from cloakgp.workflow.inputs import digest_of
-from cloakgp.workflow.table_cells import is_coded
 
-_AT_ONCE, _WAITING, _EACH, _PATIENCE = 3, 21, 8, 60.0
-_NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked, of which rows and of whom: all that a plan is made of, and all of it public."""
+
+    asked: Settings
+    """With its delta."""
+    chosen: Chosen
+    """The same as the library has it."""
+    version: tuple[Any, ...]
+    """Of the table."""
+    X: FloatArray | None = None
+    """As the table has them, NaN where something is missing; None where inputs are private."""
+    labels: Any = None
+    """Whose row each is; None where each is its own, or where that is private."""
+    complete: FloatArray | None = None
+    """The rows that count."""
+    people: People | None = None
+    """Who has which of these."""
+
+    @cached_property
+    def _words(self) -> dict[str, Any]:
+        return self.chosen.words()
+
+    def key(self, *left_out: str) -> tuple[Any, ...]:
+        """For what is kept: all that is asked of this table, but for some settings."""
+        said = {name: value for name, value in self._words.items() if name not in left_out}
+        return *self.version, json.dumps(said, sort_keys=True)
+
+    @property
+    def id(self) -> str:
+        """The same whenever the same is asked of the same rows and people, wherever their table lies."""
+        X = "" if self.complete is None else digest_of(self.complete)
+        table = {"data": self.asked.data, "inputs": X, "people": self.people.digest if self.people else ""}
+        text = json.dumps({**table, "settings": self._words}, sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def promise(self) -> dict[str, Any]:
+        return {"epsilon": self.chosen.epsilon, "delta": self.chosen.delta}
+
+    def at_epsilon(self, epsilon: float) -> Question:
+        """The same for another promise."""
+        asked = self.asked.model_copy(update={"epsilon": epsilon})
+        return replace(self, asked=asked, chosen=replace(self.chosen, epsilon=epsilon))
+
+    def is_for(self, plan: Plan | None) -> bool:
+        """Whether a plan keeps the very promise that is asked for."""
+        c = None if plan is None else plan.certificate
+        return c is not None and (c.epsilon, c.delta) == (self.chosen.epsilon, self.chosen.delta)
+
+    def some(self, rows: int) -> tuple[FloatArray, Any]:
+        """About so many rows, spread evenly, and whose they are; all of a person's or none."""
+        assert self.complete is not None
+        if self.people is None:
+            return spread_evenly(self.complete, rows), None
+        share = min(1.0, rows / len(self.complete))
+        chosen = np.ceil(np.arange(self.people.n_people + 1) * share)  # one at least
+        kept = (np.diff(chosen) > 0)[self.people.labels]
+        return self.complete[kept], self.people.labels[kept]
+
+
+class Expected(NamedTuple):
+    """What to expect of a release: stds in the outcome's unit."""
+
+    plan: Plan
+    """Maybe for another promise, of which the noise has the same shape."""
+    points: FloatArray
+    """Where predictions are wanted."""
+    noise_std: FloatArray
+    """Of the privacy noise."""
+    expected_error: FloatArray
+    """Of what a reader will be off by: privacy and model together."""
+    gp_std: FloatArray
+    """Of what the model itself leaves unknown."""
+    exact: bool = True
+    rough: bool = False
+
+    @classmethod
+    def of(cls, plan: Plan) -> Expected:
+        """Of a plan that has test points of its own."""
+        with public_work():
+            return cls(plan, plan.X_star, plan.noise_std, plan.expected_error, plan.gp_std).checked()
+
+    def checked(self) -> Expected:
+        if not all(np.isfinite(each).all() for each in self[2:5]):
+            raise bad_input("with these settings the noise is not a finite number.")
+        return self
 
 
 class Planning:
@@ -57,12 +134,11 @@ class Planning:
 
     def __init__(self, uploads: Uploads, releases: Releases) -> None:
         self._uploads, self._releases = uploads, releases
-        self._planners: Cache[Planner] = Cache(_NUMBERS, _numbers)
-        self._functions: Cache[FunctionPlan] = Cache(8)
-        self._foreseen: Cache[tuple[FunctionPlan, Foreseen]] = Cache(2)
-        self._learned_plans: Cache[StagedPlan] = Cache(8)
+        self._planners: Cache[Planner] = Cache(6e7, _numbers)  # that all together may hold, of 8 bytes each
+        self._plans: Cache[Plan] = Cache(16)
+        self._functions: Cache[tuple[Plan, Foreseen]] = Cache(2)
         self._support: Cache[FloatArray | None] = Cache(64)
-        self._queue = WorkQueue(_AT_ONCE, _WAITING, _EACH, _PATIENCE)
+        self._queue = WorkQueue(at_once=3, waiting=21, each=8, patience=60.0)
 
     @contextmanager
     def heavy(self) -> Iterator[None]:
@@ -70,315 +146,290 @@ class Planning:
         with self._queue.slot(), listening():
             yield
 
-    def inputs(self, asked: models.Settings) -> PublicInputs:
-        """The input columns of a table that is not too large for these settings."""
-        return self._uploads.inputs(asked.data, asked.inputs, _most_rows(asked), asked)
-
-    def asked_of(self, asked: models.Settings) -> dict[str, Any]:
-        """Of whom the settings ask: digests of the inputs and of who has which rows; or how many they are."""
-        if asked.hides_inputs:
-            return {"inputs": "", "size": self._size(asked)}
-        found, people = self.inputs(asked), self._whose_rows(asked)
-        told: dict[str, Any] = {"inputs": digest_of(found.complete)}
-        if is_coded(found.columns):  # the same numbers may stand for other levels
-            told["columns"] = found.columns.words()
-        if people is not None:
-            told["people"] = people.digest
-        return told
-
-    def _size(self, asked: models.Settings) -> int:
-        """How many rows there are, or people: public where inputs are private."""
-        return asked.n_people or self._uploads.rows(asked.data, _most_rows(asked))
-
-    def settled(self, asked: models.Settings) -> models.Settings:
-        """With the library's own delta if none is named: for so many rows, or people where they are meant."""
-        if asked.delta is not None:
-            return asked
-        if asked.hides_inputs:
-            n = self._size(asked)
-        else:
-            whose = self._whose_rows(asked)
-            n = len(self.inputs(asked).complete) if whose is None else whose.n_people
-        return asked.model_copy(update={"delta": default_delta(n)})
-
-    def _whose_rows(self, asked: models.Settings) -> People | None:
-        """Who has which of the rows that count; None where each row is its own."""
-        people, found = self._people(asked), self.inputs(asked)
-        if people is None:
-            return None
-        whose = people.labels[~np.isnan(found.X).any(axis=1)]
-        return as_people(whose, len(whose))
-
-    def _people(self, asked: models.Settings) -> People | None:
-        if asked.people is None:
-            return None
-        return self._uploads.people(asked.data, asked.people, asked.encoding, asked.ids)
-
-    def plan(self, asked: models.Settings) -> tuple[AnyPlan, Expected]:
-        """The plan for these settings, and what to expect of it."""
-        if is_staged(asked):
-            staged = self._staged(asked)
-            return staged, expected_of(staged)
-        planner = self._planner(asked)
+    def question(self, asked: Settings, path: Path | None = None) -> Question:
+        """What these settings ask of their table, or of one that lies at `path`."""
+        path = self._uploads.path(asked.data) if path is None else path
+        seen = version(path)  # first: it may be replaced any moment
+        most, grid = _most_rows(asked), asked.grid
+        more: dict[str, Any] = {"given": self._releases.given(asked)}
+        read: dict[str, Any] = {}
         with public_work():
-            if asked.kind == "function":
-                made = self._function(asked)
-                foreseen = Foreseen.of(made, planner.X_star)
-                return made, expected_of_function(asked, made, planner, foreseen)
-            plan = planner.plan(**promise_of(asked), design=asked.design)
-            return plan, expected_of(plan)
+            tables.check_columns(path, asked.names)
+        if grid is not None:
+            n = asked.n_people or self._uploads.rows(path, most)
+            with public_work():
+                where = asked.test_points(grid.columns)
+                more |= {"n_rows": n, "reading": form_of(path, [], asked)}
+        else:
+            found, labels = self._uploads.inputs(path, asked.inputs, most, asked), None
+            if asked.people is not None:
+                labels = self._uploads.people(path, asked.people, asked.encoding, asked.ids).labels
+            with public_work():
+                inputs = as_inputs(found.X, labels, found.columns, asked.missing_inputs)
+                people = inputs.shared(len(inputs.X))
+                n = len(inputs.X) if people is None else people.n_people
+                where = asked.test_points(found.columns, inputs.X)
+                own = asked.people if asked.people not in found.columns.names else None
+                columns = replace(found.columns, response=asked.output, people=own or "")
+            more |= {"columns": columns, "reading": found.form}
+            read = {"X": found.X, "labels": labels, "complete": inputs.X, "people": people}
+        with public_work():
+            asked = asked.model_copy(update={"delta": asked.delta or default_delta(n)})
+            more |= {} if isinstance(asked.at, str) else {"at": where}
+            return Question(asked, asked.chosen(**more), seen, **read)
 
-    def payer(self, asked: models.Settings) -> str | None:
-        """Which data set must pay: the one whose releases are taken into account, if any are."""
-        return self._releases.dataset_of(asked)
+    def plan(self, question: Question) -> Expected:
+        """The plan for a question, and what to expect of it."""
+        if question.asked.in_stages:
+            return Expected.of(self._staged(question))
+        if question.asked.is_function:
+            return self._of_function(question, self._function(question))
+        with public_work():
+            plan = self._planner(question).plan(**question.promise, design=question.chosen.design)
+            return Expected.of(replace(plan, question=question.chosen))
 
-    def preview(self, asked: models.Settings, rough: bool = False) -> dict[str, Any]:
+    def preview(self, asked: Settings, rough: bool = False) -> dict[str, Any]:
         """How much noise there will be, and where: public, free, and exact unless there are many rows.
 
         If the whole takes long, a rough one is of some rows that stand for all.
         """
         start = time.perf_counter()
         with self.heavy():
-            asked = self.settled(asked)
-            found = self._staged_preview(asked, rough) if is_staged(asked) else self._given(asked, rough)
-        return {
-            **found,
-            "epsilon": asked.epsilon,
-            "delta": asked.delta,
-            "milliseconds": round(1000 * (time.perf_counter() - start)),
-        }
+            question = self.question(asked)
+            if question.asked.in_stages:
+                found = self._in_stages(question, rough and not self._plans.has(question.key()))
+            elif question.asked.is_function:
+                found = self._of_function(question)
+            else:
+                found = self._described(question, rough)
+            shown = _shown(question, found)
+        return {**shown, "milliseconds": round(1000 * (time.perf_counter() - start))}
 
-    def _given(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
-        """For a model that is described. What does not hang on the promise is there already, or kept."""
-        if asked.kind == "function":
-            plan, planner, expected = self._function_preview(asked)
-            return preview_of(asked, plan, planner.X_star, expected)
-        many = len(self.inputs(asked).complete) > 2 * limits.ROUGH
-        rough_rows = rough and many and not self._planners.has((None, *self._key(asked)))
-        if rough_rows and asked.inducing is not None:
-            asked = asked.model_copy(update={"inducing": min(asked.inducing, limits.ROUGH // 3)})
-        planner, share = self._sketch(asked, rough_rows)
+    def _in_stages(self, question: Question, rough: bool) -> Expected:
+        few = self._few(question) if rough else None
+        found = Expected.of(self._staged(question) if few is None else few)
+        return found._replace(exact=False, rough=few is not None)
+
+    def _described(self, question: Question, rough: bool = False) -> Expected:
+        """What does not hang on the promise is there already, or kept."""
+        assert question.complete is not None
+        chosen, many = question.chosen, len(question.complete) > 2 * Most.rough
+        rough_rows = rough and many and not self._planners.has((None, *question.key(*_PROMISED)))
+        if rough_rows and chosen.inducing is not None:
+            fewer = min(chosen.inducing, Most.rough // 3)
+            question = replace(question, chosen=replace(chosen, inducing=fewer))
+        planner, share = self._sketch(question, rough_rows)
+        one_for_each = chosen.design == "posterior"  # of the designs: one for each promise
         with public_work():
-            last = planner.last.get(asked.design)
-            if asked.design == "posterior" and not rough and not (last and is_for(last, asked)):
-                planner.plan(**promise_of(asked), design=asked.design)  # another promise has a better one
-            found = preview(planner, asked.epsilon, asked.delta, asked.design, "analytic", share)
-            last = planner.last[asked.design]
-        near = rough and asked.design == "posterior" and not is_for(last, asked)
-        expected = Expected(found.noise_std, found.expected_error, found.gp_std)
-        is_rough = rough_rows or near
-        return preview_of(asked, last, planner.X_star, expected, share == 1 and not is_rough, is_rough)
+            if one_for_each and not rough and not question.is_for(planner.last.get("posterior")):
+                planner.plan(**question.promise, design="posterior")
+            promise = {**question.promise, "design": chosen.design, "calibration": "analytic"}
+            found = preview(planner, **promise, share=share)
+            last = planner.last[chosen.design]
+        near = rough_rows or (rough and one_for_each and not question.is_for(last))
+        stds = found.noise_std, found.expected_error, found.gp_std
+        return Expected(last, planner.X_star, *stds, share == 1 and not near, near).checked()
 
-    def _function_preview(self, asked: models.Settings) -> tuple[FunctionPlan, Planner, Expected]:
-        """From the function's last plan: its noise has the same shape for every promise."""
-        planner = self._planner(asked)
+    def _of_function(self, question: Question, plan: Plan | None = None) -> Expected:
+        """From its own plan or, to look at it, from the last one for any promise."""
+        planner = self._planner(question)
+        where = planner.X_star
 
-        def make() -> tuple[FunctionPlan, Foreseen]:
-            made = self._function(asked)
-            return made, Foreseen.of(made, planner.X_star)
+        def make() -> tuple[Plan, Foreseen]:
+            made = self._function(question) if plan is None else plan
+            return made, Foreseen.of(made, where)
 
         with public_work():
-            plan, foreseen = self._foreseen.get(self._key(asked), make)
-            return plan, planner, expected_of_function(asked, plan, planner, foreseen)
+            key = question.key(*_PROMISED)
+            made, foreseen = make() if plan is not None else self._functions.get(key, make)
+            scale = noise_for(made, **question.promise)
+            noise = made.released_noise(where) * (scale / made.measurement.noise_scale)
+            error, own = foreseen.error(foreseen.gain(scale)), np.sqrt(planner.smoother.posterior_variance)
+            return Expected(made, where, noise, error, own).checked()
 
-    def _staged_preview(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
-        sketch = self._rough(asked) if rough else None
-        plan = self._staged(asked) if sketch is None else sketch
-        is_rough = sketch is not None
-        return preview_of(asked, plan, plan.X_star, expected_of(plan), exact=False, rough=is_rough)
-
-    def _rough(self, asked: models.Settings) -> StagedPlan | None:
-        """What a rough figure is made with; None if the whole is there already, or quick."""
-        return None if self._learned_plans.has(self._staged_key(asked)) else self._few(asked)
-
-    def _few(self, asked: models.Settings) -> StagedPlan | None:
-        """Of some rows that stand for all, or of a coarser box; None if the whole is quick."""
-        with public_work():
-            if asked.hides_inputs:
-                return rough_rows(asked, self._size(asked))
-            found, people = self.inputs(asked), self._people(asked)
-            return rough_learned(asked, found, lambda rows: _some_rows(found, people, asked, rows))
-
-    def curve(self, asked: models.Settings, epsilons: list[float]) -> list[dict[str, Any]]:
+    def curve(self, asked: Settings, epsilons: list[float]) -> list[dict[str, Any]]:
         """The error to be expected against epsilon; the noise, and the paper's, beside it."""
         with self.heavy():
-            asked = self.settled(asked)
-            return [self._point(asked.model_copy(update={"epsilon": epsilon}), asked) for epsilon in epsilons]
+            question = self.question(asked)
+            return [self._point(question.at_epsilon(epsilon), question) for epsilon in epsilons]
 
-    def designs(self, asked: models.Settings) -> dict[str, Any]:
+    def designs(self, asked: Settings) -> dict[str, Any]:
         """What to expect of each design, for a model that is described."""
-        if is_staged(asked) or asked.kind != "predictions":
+        if asked.in_stages or asked.is_function:
             raise bad_input("designs can be compared for predictions of numbers, by a model you describe.")
         with self.heavy():
-            asked = self.settled(asked)
-            planner = self._planner(asked)
+            question = self.question(asked)
+            planner = self._planner(question)
             with public_work():
-                found = planner.compare(**promise_of(asked))
+                found = planner.compare(**question.promise)
                 return {**found.table(), "best": found.best, "notes": found.notes}
 
-    def _point(self, other: models.Settings, asked: models.Settings) -> dict[str, Any]:
+    def _point(self, other: Question, question: Question) -> dict[str, Any]:
         """One point of the curve; other promises are compared at the one that is asked for."""
-        paper = None
-        if is_staged(other):
+        paper, epsilon = None, other.chosen.epsilon
+        if other.asked.in_stages:
             # Of few rows for each promise, or of all for each: a curve of both would have steps.
-            found = expected_of(self._few(other) or self._staged(other))
-        elif other.kind == "function":
-            found = self._function_preview(other)[2]
+            found = self._in_stages(other, rough=True)
+        elif other.asked.is_function:
+            found = self._of_function(other)
         else:
-            planner, share = self._sketch(other)
-            with public_work():
-                if other.design == "posterior":  # another design for each epsilon
-                    planner.plan(**promise_of(other), design=other.design)
-                quick = preview(planner, other.epsilon, other.delta, other.design, "analytic", share)
-                found = Expected(quick.noise_std, quick.expected_error, quick.gp_std)
-                if other.epsilon <= 1:  # for which alone the paper's is proven
-                    volume = planner.last.get("volume") or planner.plan(**promise_of(asked), design="volume")
-                    paper = share * rms(volume.noise_std) * scaled(volume, other.epsilon, "classic")
+            found = self._described(other)
+            if epsilon <= 1:  # for which alone the paper's is proven
+                planner, share = self._sketch(other)
+                with public_work():
+                    volume = planner.last.get("volume") or planner.plan(**question.promise, design="volume")
+                    c = volume.certificate
+                    mu = calibrate(epsilon, c.delta, "classic", n_measurements=c.n_measurements)
+                    paper = share * _rms(volume.noise_std) * c.mu / mu  # it is unbiased: all else is the same
         return {
-            "epsilon": other.epsilon,
-            "rms": rms(found.error),
-            "largest": float(found.error.max()),
-            "noise_rms": rms(found.noise),
+            "epsilon": epsilon,
+            "rms": _rms(found.expected_error),
+            "largest": float(found.expected_error.max()),
+            "noise_rms": _rms(found.noise_std),
             "paper_rms": paper,
         }
 
-    def _sketch(self, asked: models.Settings, rough: bool = False) -> tuple[Planner, float]:
+    def _sketch(self, question: Question, rough: bool = False) -> tuple[Planner, float]:
         """What a plan to look at is made with, and by how much its noise is to be multiplied.
 
         It is of the table itself; but of a large one it sees some rows, spread evenly, each of which stands
         for several: as their mean would, with a smaller variance and, since it moves further, a larger noise.
         """
-        rows = len(self.inputs(asked).complete)
-        most = limits.ROUGH if rough else limits.SKETCHED
-        if rows <= most or (asked.inducing is None and not rough):
-            return self._planner(asked), 1.0
-        planner = self._planner(asked, most)
+        assert question.complete is not None
+        rows, most = len(question.complete), Most.rough if rough else Most.sketched
+        if rows <= most or (question.chosen.inducing is None and not rough):
+            return self._planner(question), 1.0
+        planner = self._planner(question, most)
         return planner, len(planner.X) / rows
 
-    def _planner(self, asked: models.Settings, rows: int | None = None) -> Planner:
+    def _planner(self, question: Question, rows: int | None = None) -> Planner:
         """For the whole table, or for so many of its rows, which stand for all."""
-        found, people = self.inputs(asked), self._people(asked)
 
         def make() -> Planner:
+            chosen, complete = question.chosen, question.complete
+            assert complete is not None
             with public_work():
-                where, known = points_of(asked, found), self._known(asked)
                 if rows is None:
-                    return described_gp(asked).planner(found.X, X_star=where, **known)
-                some, of = _some_rows(found, people, asked, rows)
-                gp = described_gp(asked, len(some) / len(found.complete))
-                return gp.planner(some, X_star=where, columns=known["columns"], **of)
+                    return planner_from(chosen, question.X, question.labels)
+                some, whose = question.some(rows)
+                like = {"at": chosen.points(question.X), "missing_inputs": "error"}
+                noise = chosen.noise * (len(some) / len(complete))
+                return planner_from(replace(chosen, noise=noise, **like), some, whose)
 
-        return self._planners.get((rows, *self._key(asked)), make)
+        return self._planners.get((rows, *question.key(*_PROMISED)), make)
 
-    def _known(self, asked: models.Settings) -> dict[str, Any]:
-        """What else is public of the inputs: names, levels, whose rows they are, and which are left out."""
-        people, found = self._people(asked), self.inputs(asked)
-        known = {
-            "columns": found.named(asked.output, asked.people),
-            "missing_inputs": asked.missing_inputs,
-        }
-        return known if people is None else {**known, **_shared(people.labels, asked)}
-
-    def _function(self, asked: models.Settings) -> FunctionPlan:
-        def make() -> FunctionPlan:
-            X, known = self.inputs(asked).X, self._known(asked)
-            return described_gp(asked).plan_function(X, **promise_of(asked), **known)
-
-        return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
-
-    def _staged(self, asked: models.Settings) -> StagedPlan:
-        return self._rows(asked) if asked.hides_inputs else self._learned(asked)
-
-    def _rows(self, asked: models.Settings) -> StagedPlan:
-        size = self._size(asked)
-
-        def make() -> StagedPlan:
+    def _function(self, question: Question) -> Plan:
+        def make() -> Plan:  # which has no test points: those are for looking at it
             with public_work():
-                return plan_of_rows(asked, size)
+                made = plan_from(replace(question.chosen, at=None), question.X, question.labels)
+                return replace(made, question=question.chosen)
 
-        return self._learned_plans.get(self._staged_key(asked), make)
+        return self._plans.get(question.key(), make)
 
-    def _learned(self, asked: models.Settings) -> StagedPlan:
-        found, known = self.inputs(asked), self._known(asked)
+    def _staged(self, question: Question) -> Plan:
+        chosen, first = question.chosen, list[Plan]()
 
-        def plan(support: FloatArray | None) -> StagedPlan:
-            given = self._releases.given(asked)
+        def plan(support: FloatArray | None = None) -> Plan:
+            known = chosen if support is None else replace(chosen, inducing=support)
             with public_work():
-                where = points_of(asked, found)
-                gp = staged_gp(asked, support)
-                return gp.plan(found.X, X_star=where, given=given, **promise_of(asked), **known)
+                made = plan_from(known, question.X, question.labels)
+                return replace(made, question=chosen)  # which is the same, however support was found
 
-        def make() -> StagedPlan:
-            if asked.kernel is not None:  # who describes a model says how many stand for all
-                return plan(None)
+        def choose() -> FloatArray | None:
+            first.append(plan())
+            support: FloatArray | None = first[0].rule.support
+            return support
+
+        def make() -> Plan:
+            if question.X is None or chosen.kernel is not None:  # where the model says how many stand for all
+                return plan()
             # Inputs that stand for many rows take long to choose, and are the same for all promises.
-            first: list[StagedPlan] = []
-
-            def chosen() -> FloatArray | None:
-                first.append(plan(None))
-                return first[0].rule.support
-
-            support = self._support.get(self._whose(asked), chosen)
+            unlike = (*_PROMISED, "at", "bounds", "outcome", "classes", "given")
+            support = self._support.get(question.key(*unlike), choose)
             return first[0] if first else plan(support)
 
-        return self._learned_plans.get(self._staged_key(asked), make)
+        return self._plans.get(question.key(), make)
 
-    def _staged_key(self, asked: models.Settings) -> tuple[Any, ...]:
-        """All that decides a plan in stages."""
-        if asked.hides_inputs:
-            return (self._size(asked), asked.model_dump_json())
-        promise = (asked.epsilon, asked.delta, tuple(asked.given or ()))
-        return (self._key(asked), asked.outcome, tuple(asked.classes or ()), *promise)
-
-    def _whose(self, asked: models.Settings) -> tuple[Any, ...]:
-        """Which rows of which table, and how they are read."""
-        read = (tuple(asked.categories or ()), asked.decimal, asked.encoding, asked.missing_inputs)
-        of = (tuple(asked.inputs), asked.output, asked.people, asked.within, asked.ids)
-        return (*self._uploads.version(asked.data), *of, *read)
-
-    def _key(self, asked: models.Settings) -> tuple[Any, ...]:
-        """Everything but the promise and the design; the test points last."""
-        model = (asked.kernel, asked.noise, tuple(asked.bounds), asked.mean, asked.inducing)
-        return (*self._whose(asked), *model, _at(asked))
-
-
-def _shared(labels: Any, asked: models.Settings) -> dict[str, Any]:
-    """What a plan for people is told of them."""
-    return {"people": labels, "within": asked.within, "ids": asked.ids}
+    def _few(self, question: Question, points: int = 60, rows: int = 120, cells: int = 100) -> Plan | None:
+        """Of some rows that stand for all, or a coarser box, at fewer points; None if the whole is quick."""
+        chosen, X = question.chosen, question.complete
+        with public_work():
+            if X is None:
+                coarse = _coarser(chosen.grid, cells)
+                if coarse is None:
+                    return None
+                per_axis = max(2, int(points ** (1 / len(chosen.inputs))))
+                return plan_from(replace(chosen, grid=coarse, at=f"grid:{per_axis}"))
+            where, n = chosen.points(question.X), len(X)
+            if chosen.given or (n <= 400 and len(where) <= 150):
+                return None
+            some, whose = question.some(rows)
+            copy, row = np.divmod(np.arange(n), len(some))  # as many rows: equal ones are taken together
+            if whose is not None:
+                whose = whose[row] + (whose.max() + 1) * copy  # other people
+            of_few = replace(chosen, at=spread_evenly(where, points), inducing=None, missing_inputs="error")
+            return plan_from(of_few, some[row], whose)
 
 
-def _at(asked: models.Settings) -> str:
-    return asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
+_PROMISED = ("epsilon", "delta", "design")
+"""Settings that planners do without."""
 
 
-def _some_rows(
-    found: PublicInputs, people: People | None, asked: models.Settings, rows: int
-) -> tuple[FloatArray, dict[str, Any]]:
-    """About so many rows, spread evenly; all of a person's or none where people are protected."""
-    X = found.complete
-    if people is None:
-        return spread_evenly(X, rows), {}
-    share = min(1.0, rows / len(X))
-    chosen = np.ceil(np.arange(people.n_people + 1) * share)  # one at least
-    whose = people.labels[~np.isnan(found.X).any(axis=1)]
-    kept = (np.diff(chosen) > 0)[whose]
-    return X[kept], _shared(whose[kept], asked)
+def _shown(question: Question, found: Expected) -> dict[str, Any]:
+    """A preview, as it is sent: with a certificate only if a plan was made for just this promise."""
+    asked, plan, c = question.asked, found.plan, found.plan.certificate
+    promise = {**question.promise, "n_measurements": c.n_measurements}
+    assumed, bounds, in_stages = c, question.chosen.bounds, asked.in_stages
+    if not question.is_for(plan):
+        mu = calibrate(**promise)
+        assumed = replace(c, **question.promise, mu=mu, delta_slack=delta_slack(mu, **promise))
+    numeric, axes = numeric_inputs(plan), None
+    if len(asked.inputs) == len(numeric) == 2:
+        drawn = plane(asked.inputs, numeric)
+        up = found.points[:, drawn.up]
+        axes = {"places": [drawn.across, drawn.up], "aspect": drawn.aspect(float(up.min()), float(up.max()))}
+    with public_work():
+        unknown = will_be_unknown(plan, found.points, found.expected_error)
+    own = assumed is c and not found.rough and (found.exact or in_stages)
+    return {
+        **found._asdict(),
+        **question.promise,
+        "unknown": unknown,
+        "summary": words.noise_summary(found.noise_std, bounds),
+        "error_summary": words.noise_summary(found.expected_error, bounds),
+        "certificate": c.to_dict() if own else None,
+        "promise": [] if in_stages and found.rough else words.promise(assumed),
+        "plane": axes,
+    }
 
 
-def _most_rows(asked: models.Settings) -> int:
-    if asked.kind == "function":
-        return limits.FUNCTION_ROWS
-    return limits.INDUCING_ROWS if is_staged(asked) or asked.inducing is not None else limits.ROWS
+def _coarser(grid: Any, most: int) -> Grid | None:
+    """The same box in fewer cells; None if these are few already."""
+    cut = [axis for axis in grid.axes if not axis.category]
+    if len(grid) <= most or not cut:
+        return None
+    fewer = (most / len(grid)) ** (1 / len(cut))
+    extents = {axis.name: list(axis.levels) or grid.ends(axis) for axis in grid.axes}
+    return Grid(extents, {axis.name: max(2, int(axis.cells * fewer)) for axis in cut})
+
+
+def _rms(noise: FloatArray) -> float:
+    return float(np.sqrt(np.mean(noise**2)))
+
+
+def _most_rows(asked: Settings) -> int:
+    if asked.is_function:
+        return Most.function_rows
+    return Most.rows if asked.in_stages or asked.inducing is not None else Most.exact_rows
 
 
 def _numbers(planner: Planner) -> float:
     """How many numbers a planner holds, about: the model's, and the matrix of each plan that has one."""
     rows, (n_points, columns) = len(planner.X), planner.X_star.shape
-    measured = (plan.measurement for plan in planner.last.values())
-    matrices = sum(m.matrix.size for m in measured if isinstance(m, Measurement))
-    if "posterior" in planner.last and not planner.in_passes("posterior"):
+    matrices = sum(plan.measurement.matrix.size for plan in planner.last.values())
+    if "posterior" in planner.last:
         matrices += 8 * len(planner.inputs) * n_points  # where its searches start from, see designs.any_noise
     if planner.gp.inducing is None:
         return float(rows * (rows + n_points) + matrices)
-    width = 0 if planner.streamed else min(n_points, len(np.atleast_1d(planner.gp.inducing)))
-    return float(rows * (columns + 2 + width) + matrices)
+    seen = len(planner.inputs) * (len(np.atleast_1d(planner.gp.inducing)) + n_points)
+    return float(rows * (columns + 2) + seen + matrices)

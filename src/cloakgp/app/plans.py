@@ -7,39 +7,33 @@ machine, or after the table is gone.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
+from pathlib import Path
 from typing import Any
 
-from cloakgp import checks
 from cloakgp.app import folder as stored
-from cloakgp.app import models
+from cloakgp.app.accounts import Person, stamp, utc_now
 from cloakgp.app.errors import bad_input, not_found, public_work
 from cloakgp.app.folder import Folder
-from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.planning import Planning
-from cloakgp.app.protection import columns_of, private_columns
-from cloakgp.app.uploads import Uploads
-from cloakgp.plans.opening import AnyPlan
-from cloakgp.workflow import tables, words
-
-_SHOWN = ("id", "name", "settings", "certificate", "summary", "error_summary", "created", "by")
+from cloakgp.app.settings import Settings
+from cloakgp.core import checks
+from cloakgp.release.plan import Plan
+from cloakgp.workflow import words
 
 
 class Plans:
     """The plans in the data folder."""
 
-    def __init__(self, folder: Folder, uploads: Uploads, planning: Planning) -> None:
-        self._folder, self._uploads, self._planning = folder, uploads, planning
+    def __init__(self, folder: Folder, planning: Planning) -> None:
+        self._folder, self._planning = folder, planning
         self._lock = threading.Lock()
         found = (stored.read_json(path) for path in sorted(folder.plans.glob("[0-9a-f]*.json")))
         self._plans: dict[str, dict[str, Any]] = {plan["id"]: plan for plan in found if plan}
 
     def everything(self) -> list[dict[str, Any]]:
-        """What is shown of all plans, the newest first."""
-        newest = sorted(self._plans.values(), key=lambda plan: plan["created"], reverse=True)
-        return [shown(plan) for plan in newest]
+        """All plans, the newest first."""
+        return sorted(self._plans.values(), key=lambda plan: str(plan["created"]), reverse=True)
 
     def get(self, plan_id: str) -> dict[str, Any]:
         """What is known of a plan."""
@@ -47,17 +41,15 @@ class Plans:
             raise not_found("plan")
         return self._plans[plan_id]
 
-    def check_settings(self, asked: models.Settings) -> None:
+    def check_settings(self, asked: Settings) -> None:
         """Refuse settings by which something would be shown that is private, or was planned as private."""
         if not asked.hides_inputs:  # those that are hidden are not looked at
             public = asked.inputs if asked.people is None else [*asked.inputs, asked.people]
             self.check_roles(asked.data, public, asked.output)
-        elif asked.output in asked.inputs:
-            raise bad_input(f"column {asked.output!r} is the outcome, so it must not be an input.")
 
     def check_roles(self, data: str, public: list[str], output: str | None = None) -> None:
         """Refuse to show what is, or was planned as, private in the same table."""
-        private = set().union(*(private_columns(settings) for settings in self._settings_of(data)))
+        private = {name for plan in self._of(data) for name in plan["private"]}
         for name in public:
             if name == output or name in private:
                 raise bad_input(
@@ -66,41 +58,34 @@ class Plans:
 
     def told(self, table: dict[str, Any]) -> dict[str, Any]:
         """What is told of a table: not how many rows there are, where that was planned as private."""
-        hidden = any(settings.get("n_people") for settings in self._settings_of(table["name"]))
+        hidden = any(plan["settings"].get("n_people") for plan in self._of(table["name"]))
         return {**table, "rows": None} if hidden else table
 
-    def _settings_of(self, data: str) -> list[dict[str, Any]]:
-        return [plan["settings"] for plan in self._plans.values() if plan["settings"]["data"] == data]
+    def _of(self, data: str) -> list[dict[str, Any]]:
+        return [plan for plan in self._plans.values() if plan["settings"]["data"] == data]
 
-    def make(self, asked: models.Settings, name: str, person: Person) -> tuple[dict[str, Any], bool]:
+    def make(self, asked: Settings, name: str, person: Person) -> tuple[dict[str, Any], bool]:
         """Keep the plan for these settings, and whether it is new: one question, one plan."""
         self.check_settings(asked)
         with public_work():
             checks.text(name, "name")
-            tables.check_columns(self._uploads.path(asked.data), columns_of(asked.plain()))
-        asked = self._planning.settled(asked)
-        asked_of = self._planning.asked_of(asked)
-        question = self._question(asked)
-        plan_id = question[:16]
+        question = self._planning.question(asked)
+        plan_id = question.id
         if plan_id in self._plans:
             return self._plans[plan_id], False
         with self._planning.heavy():
-            plan, expected = self._planning.plan(asked)
-        bounds = asked.bounds[0], asked.bounds[1]
+            expected = self._planning.plan(question)
         kept = {
             "id": plan_id,
             "name": name,
-            "settings": asked.plain(),
-            "certificate": plan.certificate.to_dict(),
-            "summary": words.noise_summary(expected.noise, bounds),
-            "error_summary": words.noise_summary(expected.error, bounds),
+            "settings": question.asked.model_dump(exclude_none=True),
+            "certificate": expected.plan.certificate.to_dict(),
+            "summary": words.noise_summary(expected.noise_std, question.chosen.bounds),
+            "error_summary": words.noise_summary(expected.expected_error, question.chosen.bounds),
             "created": stamp(utc_now()),
             "by": person.name,
-            "inputs_sha256": asked_of["inputs"],
-            "partition": asked_of.get("people", ""),
-            "question": question,
-            "asked": plan.question_digest,  # the same for a kernel that is written in another way
-            "payer": self._planning.payer(asked),
+            "private": sorted(asked.private),
+            "partition": question.people.digest if question.people else "",
         }
         with self._lock:
             if plan_id in self._plans:
@@ -109,27 +94,13 @@ class Plans:
             self._plans = {**self._plans, plan_id: kept}
         return kept, True
 
-    def make_again(self, plan_id: str) -> AnyPlan | None:
-        """The plan itself, from the table as it is now; None if that, or what was kept, is not as it was."""
-        kept = self.get(plan_id)
+    def make_again(self, plan_id: str, path: Path | None = None) -> Plan | None:
+        """The plan itself, from the table as it is now, or lies at `path`; None if that, or what was kept, is
+        not as it was."""
         with public_work():
-            asked = models.Settings.model_validate(kept["settings"])
-        if self._question(asked) != kept["question"]:
+            asked = Settings.model_validate(self.get(plan_id)["settings"])
+        question = self._planning.question(asked, path)
+        if question.id != plan_id:
             return None
         with self._planning.heavy():
-            plan, _ = self._planning.plan(asked)
-        # Once more: the table may have been replaced while it was planned.
-        return plan if self._question(asked) == kept["question"] else None
-
-    def _question(self, asked: models.Settings) -> str:
-        """SHA-256 of the settings and of what is public of the table."""
-        return _digest({"settings": asked.plain(), **self._planning.asked_of(asked)})
-
-
-def shown(plan: dict[str, Any]) -> dict[str, Any]:
-    """What people see of a plan."""
-    return {name: plan.get(name) for name in _SHOWN}
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, allow_nan=False).encode()).hexdigest()
+            return self._planning.plan(question).plan

@@ -13,65 +13,33 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from cloakgp import checks
-from cloakgp.accounting import Gaussian, to_spec
-from cloakgp.app import models, releases
-from cloakgp.app.balances import left, quote_words, told
-from cloakgp.app.checked_ledger import CheckedLedger, check_dataset, datasets_of
-from cloakgp.app.current_request import current
-from cloakgp.app.errors import (
-    Problem,
-    bad_input,
-    busy,
-    conflict,
-    public_work,
-    read_only,
-    spending,
-    stopped,
-)
-from cloakgp.app.people import Person, stamp, utc_now
+from cloakgp.app import releases
+from cloakgp.app.accounts import Person, stamp, utc_now
+from cloakgp.app.checked_ledger import CheckedLedger, Left, Receipts, left
+from cloakgp.app.errors import REMEDY, Problem, ReadOnly, busy, conflict, public_work, spending, stopped
 from cloakgp.app.plans import Plans
-from cloakgp.app.protection import columns_of, request_of, written_as
-from cloakgp.app.public_inputs import form_of
-from cloakgp.app.receipts import REMEDY, Receipts
 from cloakgp.app.releases import Releases
+from cloakgp.app.settings import AskQuote, ReleaseAsked, Settings
 from cloakgp.app.uploads import Uploads
-from cloakgp.app.watching import check_wanted, listening
+from cloakgp.app.work import current, listening
+from cloakgp.core import checks
+from cloakgp.core.accounting import Gaussian, to_spec
+from cloakgp.core.errors import ArgumentError
 from cloakgp.files.labels import NAMES, Labels
-from cloakgp.ledger import Entry, Ledger, LedgerError
-from cloakgp.ledger.charge import Account
-from cloakgp.ledger.units import Protected
-from cloakgp.plans import opening
-from cloakgp.plans.opening import AnyPlan
-from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.rows.file_cells import n_rows
-from cloakgp.rows.formats import Format
-from cloakgp.rows.people import ALIKE, as_people
-from cloakgp.workflow import private_step, tables
-from cloakgp.workflow.inputs import complete_rows, digest_of, open_inputs
-from cloakgp.workflow.spending import quote, request_name
+from cloakgp.ledger import Entry, LedgerError
+from cloakgp.ledger.balances import Terms
+from cloakgp.ledger.charging import Account
+from cloakgp.release import opening
+from cloakgp.workflow import private_step
+from cloakgp.workflow.spending import Request, quote, request_name
 
 log = logging.getLogger("cloakgp.app")
-_NOT_PAID = (
-    "unusable_output",
-    "budget_exceeded",
-    "other_unit",
-    "other_terms",
-    "conflict",
-    "bad_input",
-    "not_found",
-    "stopped",
-)
-"""Why a release was refused before it was paid for; one in stages, maybe, afterwards."""
 _UNFINISHED = (
     "This release is paid for, and some of its stages are not answered yet: put the table back as it was and "
     "ask again. It goes on where it stopped, for nothing."
 )
-
-
 _STOPPED = (
     "the release was stopped. It is paid for, and what was answered is on record: ask again, and it goes on "
     "where it stopped, for nothing."
@@ -93,67 +61,75 @@ class Releasing:
         """The ledger, in somebody's name."""
         return CheckedLedger(self._url, self.receipts, who=who)
 
-    def check_ledger(self) -> None:
-        """Refuse to start on a ledger that cannot be used; see :meth:`CheckedLedger.check`."""
-        self.ledger("the server").check()
-
     def paying_ledger(self, who: str) -> CheckedLedger:
         """The same, to pay from: refused if it is not the ledger that paid before, or was changed."""
         ledger = self.ledger(who)
-        said = ledger.trouble()
-        if said is not None:
-            raise read_only(said)
+        if (said := ledger.trouble()) is not None:
+            raise ReadOnly(said)
         return ledger
 
-    def quote(self, plan_id: str, wanted: models.AskQuote, person: Person) -> dict[str, Any]:
+    def quote(self, plan_id: str, asked: AskQuote, person: Person) -> dict[str, Any]:
         """What a release would cost and leave; nothing is changed."""
-        plan, dataset = self._plans.get(plan_id), wanted.dataset
-        count, number = self._releases.count(plan_id, dataset), wanted.number
+        plan, dataset, number = self._plans.get(plan_id), asked.dataset, asked.number
+        wanted, count = _request_of(plan), self._releases.count(plan_id, dataset)
         _check_number(number, count)
-        _check_payer(plan, dataset)
+        self._check_payer(plan, dataset)
         c = plan["certificate"]
         event = Gaussian(c["mu"], c["n_measurements"])
         with spending():
             ledger = self.paying_ledger(person.name)
-            check_dataset(ledger, dataset)
-            asked = quote(ledger, dataset, event, self._request(plan, number))
-            if asked.known is None:
-                asked.before.check_terms(_terms(plan))
-            before, after = left(asked.before), left(asked.after)
+            ledger.check_dataset(dataset)
+            found = quote(ledger, dataset, event, _request_name(plan, number))
+            if found.known is None:
+                found.before.check_terms(_terms(plan))
+            before, after = left(found.before), left(found.after)
         made = releases.release_id(plan_id, dataset, number)
         return {
-            "fits": asked.fits,
+            "fits": found.fits,
             "next": count + 1,
             "cost": to_spec(event),
-            "left_before": {"release": before[0], "selection": before[1]},
-            "left_after": {"release": after[0], "selection": after[1]},
-            "spent_before": before[2],
-            "spent_after": after[2],
-            "known": made if asked.known is not None and self._has_file(made) else None,
-            "words": quote_words(dataset, asked.fits, asked.known is not None, before, after),
-            **told(request_of(plan["settings"])),
+            "left_before": before,
+            "left_after": after,
+            "spent_before": before.spent,
+            "spent_after": after.spent,
+            "known": made if found.known is not None and self._releases.is_there(made) else None,
+            "words": _quote_words(dataset, found.fits, found.known is not None, before, after),
+            "reads": wanted.reads,
+            "unit": wanted.terms.unit,
+            "epsilon": wanted.epsilon,
+            "delta": wanted.terms.delta,
+            "lists": wanted.lists,
         }
 
-    def release(self, plan_id: str, asked: models.AskRelease, person: Person) -> dict[str, Any]:
+    def release(self, plan_id: str, asked: ReleaseAsked, person: Person) -> dict[str, Any]:
         """The private step; with the same answer, for nothing, if it was answered before."""
         plan = self._plans.get(plan_id)
+        labels = {name: word for name in NAMES if (word := getattr(asked, name).strip())}
         with public_work():  # said here: later it would look like something wrong with the output column
             checks.text(asked.why or "-", "why")
-            Labels().changed(**_labels(asked))
-        if asked.confirm != asked.dataset:
-            raise bad_input(
-                "confirm must repeat the data set's name, letter by letter. Nothing was spent, and the "
-                "output column was not read."
-            )
-        _check_payer(plan, asked.dataset)
+            Labels().changed(**labels)
+            if asked.confirm != asked.dataset:
+                expected = "must repeat the data set's name, letter by letter; nothing was spent"
+                raise ArgumentError("confirm", expected)
+        self._check_payer(plan, asked.dataset)
         with self._one_at_a_time(plan_id), listening(may_leave=False):
             with spending():
-                reads = request_of(plan["settings"]).reads
-                ledger = self.paying_ledger(person.name).naming(**vars(reads))
-                check_dataset(ledger, asked.dataset)
+                ledger = self.paying_ledger(person.name).naming(**vars(_request_of(plan).reads))
+                ledger.check_dataset(asked.dataset)
             _check_number(asked.number, self._releases.count(plan_id, asked.dataset))
-            record = _record(plan, asked, person, asked.number, self._request(plan, asked.number))
-            return self._paid(plan, record, asked, ledger)
+            record = {
+                "id": releases.release_id(plan_id, asked.dataset, asked.number),
+                "plan": plan_id,
+                "name": plan["name"] if asked.number == 1 else f"{plan['name']} ({asked.number})",
+                "kind": plan["settings"]["kind"],
+                "created": stamp(utc_now()),
+                "by": person.name,
+                "settings": plan["settings"],
+                "labels": labels,
+                "request": _request_name(plan, asked.number),
+                **asked.model_dump(include={"dataset", "why", "missing", "number"}),
+            }
+            return self._paid(plan, record, ledger)
 
     def reconcile(self) -> None:
         """After a start: finish what the ledger says was paid for, and forget what was not."""
@@ -164,8 +140,7 @@ class Releasing:
         for record in self._releases.unfinished():
             try:
                 ledger = self.ledger(record["by"])
-                there = record["dataset"] in datasets_of(ledger)
-                entry = _payment(ledger, record) if there else None
+                entry = _payment(ledger, record)
                 if entry is not None:
                     self._made(self._plans.get(record["plan"]), record, ledger, entry)
                     log.info("release %s was paid for and is finished now", record["id"])
@@ -177,114 +152,72 @@ class Releasing:
             except (LedgerError, OSError, ValueError, Problem) as error:
                 log.error("release %s cannot be finished now: %s", record["id"], type(error).__name__)
 
-    def _paid(
-        self, plan: dict[str, Any], record: dict[str, Any], asked: models.AskRelease, ledger: CheckedLedger
-    ) -> dict[str, Any]:
+    def _paid(self, plan: dict[str, Any], record: dict[str, Any], ledger: CheckedLedger) -> dict[str, Any]:
+        dataset, release_id = record["dataset"], record["id"]
         with spending():
             entry = _payment(ledger, record)
             if entry is None:  # before the table is read
-                ledger.balance(asked.dataset).check_terms(_terms(plan))
-        if entry is not None and self._has_file(record["id"]):
-            done = self._releases.get(record["id"])
-        elif entry is None and self._releases.has_file(record["id"]):
+                ledger.balance(dataset).check_terms(_terms(plan))
+        if entry is not None and self._releases.is_there(release_id):
+            done = self._releases.get(release_id)
+        elif entry is None and self._releases.has_file(release_id):
             raise conflict(
-                f"{record['id']}.cloak is in the folder of releases, and the ledger does not know it. It is "
+                f"{release_id}.cloak is in the folder of releases, and the ledger does not know it. It is "
                 "not overwritten: move it away first. Nothing was spent."
             )
         else:
             if entry is not None:  # it goes on as it was begun, whatever is said of missing outcomes now
-                record = self._releases.noted(record["id"]) or record
-            check_wanted(current(), may_leave=False)
+                record = self._releases.noted(release_id) or record
+            current().check_wanted(may_leave=False)
             self._releases.begin(record)
             try:
                 done = self._made(plan, record, ledger, entry)
             except Problem as problem:
-                paid = problem.code not in _NOT_PAID or self._is_paid(ledger, record)
-                if not paid:
+                if not _is_paid(ledger, record):
                     self._releases.forget(record)
                 elif problem.code == "stopped":
                     raise stopped(_STOPPED) from None
+                elif entry is not None and problem.code in ("conflict", "not_found"):
+                    raise conflict(f"{problem.detail} {_UNFINISHED}") from None
                 raise
         with spending():
-            balance = left(ledger.balance(asked.dataset))
-        receipt = {
-            **done["receipt"],
-            "spent": ledger.paid,
-            "left_release": balance[0],
-            "left_selection": balance[1],
-        }
-        return {"release": releases.shown(done), "receipt": receipt}
+            balance = left(ledger.balance(dataset))
+        now = {"spent": ledger.paid, "left_release": balance.release, "left_selection": balance.selection}
+        return {"release": done, "receipt": {**done["receipt"], **now}}
 
     def _made(
-        self, plan: dict[str, Any], record: dict[str, Any], ledger: Ledger, entry: Entry | None
+        self, plan: dict[str, Any], record: dict[str, Any], ledger: CheckedLedger, entry: Entry | None
     ) -> dict[str, Any]:
         """The release; from the ledger if `entry` paid for it before and all of it was answered."""
-        settings = plan["settings"]
         with spending():
             if entry is not None and not ledger.is_unfinished(entry.number):
                 return self._releases.finish(record, opening.recover(ledger, entry.number))
-        if entry is not None and settings["data"] not in self._uploads.names():
-            raise conflict(f"{settings['data']} is not here any more. {_UNFINISHED}")
-        with self._uploads.snapshot(settings["data"]) as path:
+        data = plan["settings"]["data"]
+        # Nobody can put another table in the place of this one meanwhile: all that is public of it is
+        # compared with what was planned, and outcomes are read from it.
+        with self._uploads.snapshot(data) as path:
+            made = self._plans.make_again(plan["id"], path)
+            if made is None or made.question is None:
+                raise conflict(
+                    f"{data} is not as it was when this was planned: its public columns, its number of rows, "
+                    "or its people. Plan again. Nothing private was read."
+                )
+            chosen, missing = made.question, record["missing"]
             account = Account(ledger, record["dataset"], record["why"], record["request"])
-            table, paid = (str(path), settings["output"]), (record["missing"], account)
-            with public_work():
-                tables.check_columns(path, columns_of(settings))
-                form = form_of(path, *written_as(settings))
-            made = self._plan_again(plan, path, entry, form)
             with spending():
-                if isinstance(made, RowsPlan):
-                    release = private_step.release_rows(made, *table, settings.get("people"), *paid, form)
-                else:
-                    release = private_step.release(made, *table, *paid, form)
+                release = private_step.release(
+                    made, str(path), chosen.output, missing, account, chosen.reading, chosen.people
+                )
         return self._releases.finish(record, release)
 
-    def _plan_again(
-        self, plan: dict[str, Any], path: Path, entry: Entry | None, form: Format | None
-    ) -> AnyPlan:
-        """The plan, made from the table as it is now, which must be as it was when it was looked at.
-
-        `path` is a copy of the table that nobody can change meanwhile: outcomes are read from it, so what is
-        public in it is compared, too.
-        """
-        made, settings = self._plans.make_again(plan["id"]), plan["settings"]
-        missing, who = settings.get("missing_inputs", "error"), settings.get("people")
-        with public_work():
-            if isinstance(made, RowsPlan):
-                same = bool(who) or n_rows(path) == made.certificate.n_rows
-            elif made is not None:
-                X = open_inputs(path, settings["inputs"], False, False, made.columns, form, missing)
-                ids = settings.get("ids", ALIKE)
-                people = None if who is None else tables.read_ids(path, who, form, ids)
-                X, people = complete_rows(X, people, missing)
-                same = digest_of(X) == plan["inputs_sha256"]
-                same = same and (people is None or as_people(people, len(X)).digest == made.partition)
-        if made is None or not same:
-            after = "Plan again. Nothing private was read, and nothing was spent."
+    def _check_payer(self, plan: dict[str, Any], dataset: str) -> None:
+        """Earlier releases that a plan takes into account are about the people who paid for them."""
+        payers = {self._releases.get(given)["dataset"] for given in plan["settings"].get("given", ())}
+        for payer in payers - {dataset}:
             raise conflict(
-                f"{settings['data']} is not as it was when this was planned: its public columns, its number "
-                f"of rows, or its people. {after if entry is None else _UNFINISHED}"
+                f"this plan takes a release into account that was paid from the budget of {payer}; only that "
+                "can pay for it. Nothing was spent."
             )
-        return made
-
-    def _request(self, plan: dict[str, Any], number: int) -> str:
-        """The request's name in the ledger: the same question of the same column has the same."""
-        settings = plan["settings"]
-        asked = {"plan": plan["asked"], "data": settings["data"], "column": settings["output"]}
-        return request_name("app release", None if number == 1 else str(number), **asked)
-
-    def _is_paid(self, ledger: Ledger, record: dict[str, Any]) -> bool:
-        """Whether something is on record of it; yes if that cannot be known now."""
-        try:
-            return _payment(ledger, record) is not None
-        except LedgerError:
-            return record["dataset"] in datasets_of(ledger)
-
-    def _has_file(self, release_id: str) -> bool:
-        try:
-            return self._releases.path(release_id).exists()
-        except Problem:
-            return False
 
     @contextmanager
     def _one_at_a_time(self, plan_id: str) -> Iterator[None]:
@@ -301,15 +234,35 @@ class Releasing:
                 self._under_way.discard(plan_id)
 
 
-def _payment(ledger: Ledger, record: dict[str, Any]) -> Entry | None:
+def _request_of(plan: dict[str, Any]) -> Request:
+    """What a plan's settings ask of the private step."""
+    return Request.of(Settings.model_validate(plan["settings"]).chosen())
+
+
+def _request_name(plan: dict[str, Any], number: int) -> str:
+    """The request's name in the ledger: the same question of the same column has the same."""
+    return request_name("app release", None if number == 1 else str(number), plan=plan["id"])
+
+
+def _payment(ledger: CheckedLedger, record: dict[str, Any]) -> Entry | None:
     """The entry of the ledger that paid for a release, if there is one."""
+    if record["dataset"] not in ledger.known_datasets():
+        return None
     entries = ledger.entries(record["dataset"])
     return next((entry for entry in entries if entry.request == record["request"]), None)
 
 
-def _terms(plan: dict[str, Any]) -> Protected:
+def _is_paid(ledger: CheckedLedger, record: dict[str, Any]) -> bool:
+    """Whether something is on record of it; yes if that cannot be known now."""
+    try:
+        return _payment(ledger, record) is not None
+    except (LedgerError, ValueError):
+        return True
+
+
+def _terms(plan: dict[str, Any]) -> Terms:
     """What a plan is for, to be compared with a data set's terms."""
-    return replace(request_of(plan["settings"]).terms, partition=plan["partition"])
+    return replace(_request_of(plan).terms, partition=plan["partition"])
 
 
 def _check_number(number: int, count: int) -> None:
@@ -321,36 +274,22 @@ def _check_number(number: int, count: int) -> None:
         )
 
 
-def _check_payer(plan: dict[str, Any], dataset: str) -> None:
-    """Earlier releases that a plan takes into account are about the people who paid for them."""
-    payer = plan.get("payer")
-    if payer not in (None, dataset):
-        raise conflict(
-            f"this plan takes a release into account that was paid from the budget of {payer}; only that can "
-            "pay for it. Nothing was spent."
+def _quote_words(dataset: str, fits: bool, known: bool, before: Left, after: Left) -> str:
+    """What a quote says to people."""
+    left = [_down(each.release) for each in (before, after)]
+    if known:
+        return f"This was released before from the budget of {dataset}: the same answer again costs nothing."
+    if not fits:
+        return (
+            f"This does not fit: {dataset} has epsilon {left[0]} left for one more release. Plan with a "
+            "smaller epsilon."
         )
+    return (
+        f"{dataset} has epsilon {left[0]} left for one more release now, and {left[1]} after this one. It "
+        "cannot be undone."
+    )
 
 
-def _labels(asked: models.AskRelease) -> dict[str, str]:
-    """Words for pictures and reports, those that were given."""
-    return {name: word for name in NAMES if (word := getattr(asked, name).strip())}
-
-
-def _record(
-    plan: dict[str, Any], asked: models.AskRelease, person: Person, number: int, request: str
-) -> dict[str, Any]:
-    return {
-        "id": releases.release_id(plan["id"], asked.dataset, number),
-        "plan": plan["id"],
-        "name": plan["name"] if number == 1 else f"{plan['name']} ({number})",
-        "kind": plan["settings"]["kind"],
-        "created": stamp(utc_now()),
-        "by": person.name,
-        "settings": plan["settings"],
-        "dataset": asked.dataset,
-        "why": asked.why,
-        "labels": _labels(asked),
-        "missing": asked.missing,
-        "number": number,
-        "request": request,
-    }
+def _down(epsilon: float) -> str:
+    """Four digits, rounded down: what is said to be left must fit."""
+    return f"{int(epsilon * 1e4 * (1 + 2e-9)) / 1e4:g}"

@@ -12,7 +12,9 @@ import re
 import string
 from typing import Any
 
-from cloakgp.app.protection import hides_inputs, request_of
+from cloakgp.app.settings import Settings
+from cloakgp.data.people import ALIKE
+from cloakgp.workflow.spending import Request
 
 _HEAD = '''"""{title}: {what}
 
@@ -20,33 +22,27 @@ Made by cloakgp {version}. Needs its extras cli and ledger (in a clone: pip inst
 """
 '''
 _PLAN = """
-# 1. Plan: public, free, and without a look at the private column.
-{paths}import cloakgp
-{imports}from cloakgp.rows.blas import one_blas_thread_for_good
-{tools}
+# 1. Plan: public, free, and without a look at {unseen}.
+from pathlib import Path
 
-DATA = "PATH/TO/{data}"  # fill in
-{columns}OUTPUT = {output!r}  # private: read by the release below, and by nothing else
+import cloakgp
+{imports}from cloakgp.data.blas import one_blas_thread_for_good
+from cloakgp.release import points
+from cloakgp.workflow import inputs, tables
+
+DATA = Path("PATH/TO/{data}")  # fill in
+{public}OUTPUT = {output!r}  # private: read by the release below, and by nothing else
 
 one_blas_thread_for_good()  # as the app has it
 gp = {gp}
-{read}{plan}
+form = tables.reading(DATA, {known}{written})  # by the header and public columns, or as was said
+{plan}
 print(plan.certificate)
 """
-_INPUTS = """form = tables.reading(DATA, INPUTS{written})  # by the header and public columns, or as was said
-columns = table_cells.find_columns(DATA, INPUTS, OUTPUT, {who}, {categories!r}, form)
-X = inputs.open_inputs(Path(DATA), INPUTS, False, False, columns, form, {missing!r})
+_COLUMNS = """\
+columns = tables.find_columns(DATA, INPUTS, OUTPUT, {who}, {categories!r}, form)
+X = inputs.open_inputs(DATA, INPUTS, False, False, columns, form, {missing!r})
 """
-_PREDICTIONS = """X_star = {where}
-plan = gp.plan(X, X_star=X_star, epsilon={epsilon!r}, delta={delta!r}, design={design!r}, **known{people})"""
-_LEARNED = """X_star = {where}
-plan = gp.plan(X, X_star=X_star, epsilon={epsilon!r}, delta={delta!r}, **known{people}{earlier})"""
-_FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r}, **known{people})"""
-_ROWS = """grid = cloakgp.Grid({box!r}, cells={cells!r})  # all that is public of the inputs
-X_star = {where}
-plan = gp.plan_rows(
-    grid, {size!r}, X_star=X_star, epsilon={epsilon!r}, delta={delta!r}, max_rows={max_rows!r}{ids}
-)"""
 _RELEASE = """
 # 2. Release: the one private step. The ledger knows this request, so it gives the same answer for nothing;
 #    with another request name it would be a new spend.
@@ -56,11 +52,9 @@ from cloakgp.workflow import private_step
 LEDGER = "sqlite:///PATH/TO/ledger.db"  # fill in
 ledger = cloakgp.Ledger(LEDGER).naming({reads})  # must be on the data set's terms
 account = Account(ledger, {dataset!r}, {why!r}, {request!r})
-release = {release}, {missing!r}, account{form})
+release = private_step.release(plan, DATA, OUTPUT, {missing!r}, account, form{people})
 release.save({file!r})
 """
-_STEP = "private_step.release(plan, DATA, OUTPUT"
-_ROWS_STEP = "private_step.release_rows(plan, DATA, OUTPUT, {who!r}"
 _READ = """
 # Read the release file, check it, and predict anywhere: free, and the same each time.
 import cloakgp
@@ -86,18 +80,14 @@ def script(record: dict[str, Any], custodian: bool, version: str) -> str:
 
 def notebook(record: dict[str, Any], custodian: bool, version: str) -> str:
     """The .ipynb file: the same parts, one to a cell."""
+    title = f"# {_plain(record['name'])}\n\nMade by cloakgp {version}."
+    parts = [("markdown", title), *(("code", part.strip()) for part in _parts(record, custodian))]
     cells: list[dict[str, Any]] = [
-        {
-            "cell_type": "markdown",
-            "metadata": {},
-            "source": f"# {_plain(record['name'])}\n\nMade by cloakgp {version}.",
-        }
+        {"cell_type": kind, "id": f"part-{place}", "metadata": {}, "source": text}
+        for place, (kind, text) in enumerate(parts)
     ]
-    for part in _parts(record, custodian):
-        code: dict[str, Any] = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
-        cells.append({**code, "source": part.strip()})
-    for place, cell in enumerate(cells):
-        cell["id"] = f"part-{place}"
+    for cell in cells[1:]:
+        cell |= {"execution_count": None, "outputs": []}
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(book, indent=1)
@@ -109,127 +99,88 @@ def _plain(name: str) -> str:
 
 
 def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
-    settings = record["settings"]
+    asked = Settings.model_validate(record["settings"])
     file = f"{record['id']}.cloak"
-    read = _READ.format(file=file, names=", ".join(map(ascii, settings["inputs"])))
+    read = _READ.format(file=file, names=", ".join(map(ascii, asked.inputs)))
     if not custodian:
         return [read]
-    is_learned, whole = settings.get("model") == "learn", hides_inputs(settings)
-    asked = {name: record[name] for name in ("dataset", "why", "request", "missing")}
-    who = settings.get("people")
-    return [
-        _PLAN.format(
-            plan=_rows_plan(record) if whole else _plan(settings, is_learned),
-            gp=_gp(settings, is_learned),
-            imports="" if is_learned else "from cloakgp.kernels import parse\n",
-            tools="from cloakgp.workflow import boxes, tables"
-            if whole
-            else "from cloakgp.workflow import inputs, points, table_cells, tables",
-            paths="" if whole else "from pathlib import Path\n\n",
-            columns=_columns(settings),
-            read=f"form = tables.reading(DATA, []{_written(settings)})\n" if whole else _inputs(settings),
-            **settings,
+    of = {name: record[name] for name in ("dataset", "why", "request", "missing")}
+    reads = ", ".join(f"{name}={value!r}" for name, value in vars(Request.of(asked.chosen()).reads).items())
+    people = f", {asked.people!r}" if asked.hides_inputs else ""
+    return [_planned(asked, record), _RELEASE.format(file=file, people=people, reads=reads, **of), read]
+
+
+def _planned(asked: Settings, record: dict[str, Any]) -> str:
+    """The first part, from the settings."""
+    told = {
+        "data": asked.data,
+        "output": asked.output,
+        "gp": _gp(asked),
+        "imports": "" if asked.kernel is None else "from cloakgp.kernels import parse\n",
+        "written": "".join(
+            f", {name}={said!r}" for name in ("decimal", "encoding") if (said := getattr(asked, name))
         ),
-        _RELEASE.format(
-            file=file,
-            release=_ROWS_STEP.format(who=who) if whole else _STEP,
-            form=", form",
-            reads=", ".join(f"{name}={value!r}" for name, value in vars(request_of(settings).reads).items()),
-            **asked,
-        ),
-        read,
-    ]
+    }
+    promise = {name: repr(getattr(asked, name)) for name in ("epsilon", "delta")}
+    how = {} if asked.ids == ALIKE else {"ids": repr(asked.ids)}
+    if asked.grid is not None:
+        axes = asked.grid.axes
+        box = {axis.name: list(axis.levels) or asked.grid.ends(axis) for axis in axes}
+        cells = {axis.name: axis.cells for axis in axes if not axis.levels}
+        where = _points(asked, f"points.over(grid, {asked.at!r})")
+        size = repr(asked.n_people or record["certificate"]["n_rows"])
+        plan = f"grid = cloakgp.Grid({box!r}, cells={cells!r})  # all that is public of the inputs\n"
+        plan += _call(
+            "gp.plan_rows(", "grid", size, X_star=where, max_rows=repr(asked.max_rows), **promise, **how
+        )
+        return _PLAN.format(unseen="the table", public="", known="[]", plan=plan, **told)
+    missing = repr(asked.missing_inputs)
+    known = {"columns": "columns", "missing_inputs": missing}
+    public, who = f"INPUTS = {asked.inputs!r}\n", None
+    if asked.people is not None:
+        public, who = f"{public}PEOPLE = {asked.people!r}  # public: whose each row is\n", "PEOPLE"
+    plan = _COLUMNS.format(who=who, categories=asked.categories or [], missing=asked.missing_inputs)
+    if who:
+        known |= {"people": "people", "within": repr(asked.within)}
+        compared = {"how": how["ids"]} if how else {}
+        plan += _call("tables.read_ids(", "DATA", who, "form", to="people", **compared) + "\n"
+    if asked.is_function:
+        plan += _call("gp.plan_function(", "X", **promise, **how, **known)
+    else:
+        complete = f"inputs.complete_rows(X, None, {missing})[0]"
+        known["X_star"] = _points(asked, f"points.grid({asked.at!r}, {complete}, columns)")
+        if files := [f"cloakgp.load('PATH/TO/{name}.cloak')" for name in asked.given or ()]:
+            known["given"] = f"[{', '.join(files)}]"
+        if asked.kernel is not None:
+            known["design"] = repr(asked.design)
+        plan += _call("gp.plan(", "X", **promise, **how, **known)
+    return _PLAN.format(unseen="the private column", public=public, known="INPUTS", plan=plan, **told)
 
 
-def _columns(settings: dict[str, Any]) -> str:
-    """The public columns; those of private inputs are in the grid."""
-    if hides_inputs(settings):
-        return ""
-    who = settings.get("people")
-    public = f"PEOPLE = {who!r}  # public: whose each row is\n" if who else ""
-    return f"INPUTS = {settings['inputs']!r}\n{public}"
+def _call(function: str, *given: str, to: str = "plan", **named: str) -> str:
+    """A call on lines of its own, of arguments that are source themselves."""
+    lines = [*given, *(f"{name}={value}" for name, value in named.items())]
+    return "\n".join([f"{to} = {function}", *(f"    {line}," for line in lines), ")"])
 
 
-def _inputs(settings: dict[str, Any]) -> str:
-    who, missing = settings.get("people"), settings.get("missing_inputs", "error")
-    known = f"known = {{'columns': columns, 'missing_inputs': {missing!r}}}\n"
-    people = (
-        f"people = tables.read_ids(DATA, PEOPLE, form{_ids(settings).replace('ids=', 'how=')})\n"
-        if who
-        else ""
-    )
-    read = _INPUTS.format(
-        written=_written(settings),
-        who="PEOPLE" if who else None,
-        categories=settings.get("categories", []),
-        missing=missing,
-    )
-    return read + known + people
-
-
-def _ids(settings: dict[str, Any]) -> str:
-    """How ids are compared, if that was chosen."""
-    return f", ids={settings['ids']!r}" if "ids" in settings else ""
-
-
-def _written(settings: dict[str, Any]) -> str:
-    said = [name for name in ("decimal", "encoding") if settings.get(name)]
-    return "".join(f", {name}={settings[name]!r}" for name in said)
-
-
-def _points(settings: dict[str, Any], grid: str) -> str:
+def _points(asked: Settings, grid: str) -> str:
     """Where predictions are wanted; by names, where levels or dates are texts."""
-    at = settings["at"]
-    if isinstance(at, str):
+    if isinstance(asked.at, str):
         return grid
-    rows = at["points"]
+    rows = asked.at.points
     if not any(isinstance(cell, str) for row in rows for cell in row):
         return repr(rows)
-    columns = zip(settings["inputs"], zip(*rows, strict=True), strict=True)
-    return repr({name: list(cells) for name, cells in columns})
-
-
-def _plan(settings: dict[str, Any], is_learned: bool) -> str:
-    people = f", people=people, within={settings.get('within', 1.0)!r}" if settings.get("people") else ""
-    people += _ids(settings)
-    if settings["kind"] == "function":
-        return _FUNCTION.format(people=people, **{name: settings[name] for name in ("epsilon", "delta")})
-    complete = f"inputs.complete_rows(X, None, {settings.get('missing_inputs', 'error')!r})[0]"
-    where = _points(settings, f"points.grid({settings['at']!r}, {complete}, columns)")
-    files = [f"cloakgp.load('PATH/TO/{name}.cloak')" for name in settings.get("given", ())]
-    earlier = f", given=[{', '.join(files)}]" if files else ""
-    told = {name: settings.get(name) for name in ("epsilon", "delta", "design")}
-    return (_LEARNED if is_learned else _PREDICTIONS).format(
-        where=where, earlier=earlier, people=people, **told
+    return repr(
+        {name: list(cells) for name, cells in zip(asked.inputs, zip(*rows, strict=True), strict=True)}
     )
 
 
-def _rows_plan(record: dict[str, Any]) -> str:
-    settings = record["settings"]
-    extents = settings["box"]
-    ranges = {name: each for name, each in extents.items() if "levels" not in each}
-    return _ROWS.format(
-        box={
-            name: (extents[name]["low"], extents[name]["high"]) if name in ranges else extents[name]["levels"]
-            for name in settings["inputs"]
-        },
-        cells={name: each["cells"] for name, each in ranges.items()},
-        where=_points(settings, f"boxes.over(grid, {settings['at']!r})"),
-        size=settings.get("n_people") or record["certificate"]["n_rows"],
-        max_rows=settings.get("max_rows"),
-        ids=_ids(settings),
-        epsilon=settings["epsilon"],
-        delta=settings["delta"],
-    )
-
-
-def _gp(settings: dict[str, Any], is_learned: bool) -> str:
-    bounds, outcome = tuple(settings["bounds"]), settings.get("outcome", "real")
-    told = "" if outcome == "real" else f", outcome={outcome!r}"
-    told += f", classes={tuple(settings['classes'])!r}" if settings.get("classes") else ""
-    if is_learned:
-        return f"cloakgp.AutoGP(bounds={bounds!r}{told})"
-    number = settings.get("inducing")
-    inducing = "" if number is None else f", inducing={number!r}"
-    given = f"noise={settings['noise']!r}, bounds={bounds!r}, mean={settings['mean']!r}{inducing}{told}"
-    return f"cloakgp.GP(parse({settings['kernel']!r}), {given})"
+def _gp(asked: Settings) -> str:
+    told = "" if asked.outcome == "real" else f", outcome={asked.outcome!r}"
+    told += f", classes={tuple(asked.classes)!r}" if asked.classes else ""
+    bounds = f"bounds={tuple(asked.bounds or ())!r}"
+    if asked.kernel is None:
+        return f"cloakgp.AutoGP({bounds}{told})"
+    inducing = "" if asked.inducing is None else f", inducing={asked.inducing!r}"
+    given = f"noise={asked.noise!r}, {bounds}, mean={asked.mean!r}{inducing}{told}"
+    return f"cloakgp.GP(parse({asked.kernel!r}), {given})"

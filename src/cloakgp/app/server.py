@@ -1,4 +1,4 @@
-"""Put the parts together, and listen."""
+"""Put the parts together, pages among them, and listen. Pages hold no data: nobody need sign in for them."""
 
 from __future__ import annotations
 
@@ -9,38 +9,42 @@ import sys
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
 import uvicorn
 from fastapi import FastAPI
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
 
 import cloakgp
-from cloakgp.app import (
-    routes_data,
-    routes_ledger,
-    routes_people,
-    routes_plans,
-    routes_releases,
-    routes_session,
-    routes_work,
-)
+from cloakgp.app import routes_people as people
+from cloakgp.app import routes_releases as releases
+from cloakgp.app.accounts import Accounts
 from cloakgp.app.connections import Connections, ListeningSocket, protocol_of
-from cloakgp.app.errors import add_handlers
+from cloakgp.app.errors import add_handlers, not_found
 from cloakgp.app.folder import Folder
 from cloakgp.app.guard import Guard
 from cloakgp.app.limits import Limits, Rate
-from cloakgp.app.people import People
-from cloakgp.app.state import State, open_state
-from cloakgp.app.static_pages import add_pages
-from cloakgp.calibration import WeakPromiseWarning
-from cloakgp.errors import Argument, Message, Phrase
-from cloakgp.rows.blas import one_blas_thread_for_good
+from cloakgp.app.state import State
+from cloakgp.core.calibration import WeakPromiseWarning
+from cloakgp.core.errors import Argument, Message, Phrase
+from cloakgp.data.blas import one_blas_thread_for_good
 
-PORT = 8765
 _PROXY = ["127.0.0.1"]
-_THREADS = 40
+FOLDER = Path(__file__).parent / "pages"
+_PLOTLY = "plotly.min.js"
+_TYPES = {  # what the system takes a suffix for differs between systems
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
 _ABOUT = """Publish Gaussian-process regressions of private outputs under differential privacy.
 
 A plan is public, a release is private, a prediction is free. Sign in with `Authorization: Bearer <token>`,
@@ -48,8 +52,47 @@ or in a browser with a session cookie. Every refusal is `{"error": sentence, "co
 """
 
 
+class StaticPages(StaticFiles):
+    """Files of the kinds that the pages consist of; browsers ask each time whether theirs is the newest."""
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Where a file lies: in the pages' folder, or in plotly's if it is plotly."""
+        if path == _PLOTLY:
+            found = _plotly()
+            return str(found), found.stat()
+        return super().lookup_path(path)
+
+    def file_response(self, full_path: str | os.PathLike[str], *more: Any, **other: Any) -> Response:
+        """The file, or that it has not changed."""
+        path = Path(full_path)
+        if path.suffix not in _TYPES:
+            raise not_found("page")
+        response = super().file_response(full_path, *more, **other)
+        response.headers["Content-Type"] = _TYPES[path.suffix]
+        response.headers["Cache-Control"] = "private, max-age=86400" if path.name == _PLOTLY else "no-cache"
+        return response
+
+
+def add_pages(app: FastAPI) -> None:
+    """The one page at /, of which the address's # says what it shows; all else under /static."""
+    pages = StaticPages(directory=FOLDER)
+
+    async def first_page(request: Request) -> Response:
+        return await pages.get_response("index.html", request.scope)
+
+    app.add_route("/", first_page, methods=["GET", "HEAD"], include_in_schema=False)
+    app.mount("/static", pages)
+
+
+def _plotly() -> Path:
+    found = find_spec("plotly")
+    if found is None or found.origin is None:
+        raise not_found("package plotly: install the extra cloakgp[app] (in a clone: pip install '.[app]')")
+    return Path(found.origin).parent / "package_data" / _PLOTLY
+
+
 def create_app(state: State) -> FastAPI:
-    """The app around an opened data folder; see :func:`cloakgp.app.open_state`."""
+    """The app around an opened data folder; see :class:`cloakgp.app.State`."""
     app = FastAPI(
         title="cloakgp",
         version=cloakgp.__version__,
@@ -60,25 +103,19 @@ def create_app(state: State) -> FastAPI:
         lifespan=_threads,
     )
     app.state.cloakgp = state
-    for part in (
-        routes_session,
-        routes_data,
-        routes_plans,
-        routes_releases,
-        routes_ledger,
-        routes_people,
-        routes_work,
-    ):
-        app.router.routes += part.router.routes  # not include_router, which makes every route a second time
+    groups = (people.session, people.people, people.ledger, people.work)
+    for group in (*groups, releases.data, releases.plans, releases.releases):
+        app.router.routes += group.routes  # not include_router, which makes every route a second time
     add_pages(app)
     add_handlers(app)
-    app.add_middleware(Guard, state=state)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=state.hosts, www_redirect=False)
+    app.add_middleware(Guard, state=state)  # the last added is the first asked
     return app
 
 
 def serve(
     host: str = "127.0.0.1",
-    port: int = PORT,
+    port: int = 8765,
     data: str | os.PathLike[str] | None = None,
     ledger: str | None = None,
     tls: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
@@ -106,14 +143,15 @@ def serve(
     """
     folder = Folder("cloakgp-data" if data is None else data)
     near = is_loopback(host)
-    check_binding(host, People(folder.path / "people.json").anybody(), tls is not None, behind_proxy)
+    check_binding(host, Accounts(folder.path / "people.json").anybody(), tls is not None, behind_proxy)
     _log_plainly()
     warnings.simplefilter("ignore", WeakPromiseWarning)  # the pages say it, to whoever asks for one
     one_blas_thread_for_good()
     with folder.claimed():
         anywhere = behind_proxy or not near
-        state = open_state(folder.path, ledger, limits=limits, any_host=anywhere, host=host, demo=demo)
+        state = State(folder.path, ledger, limits=limits, any_host=anywhere, host=host, demo=demo)
         connections = Connections(state.limits, exempt=_PROXY if behind_proxy else ())
+        certificate, key = tls or (None, None)
         config = uvicorn.Config(
             create_app(state),
             log_config=None,
@@ -126,7 +164,8 @@ def serve(
             loop="asyncio",  # the limits on connections need its sockets
             timeout_keep_alive=state.limits.idle_seconds,
             timeout_graceful_shutdown=60,
-            **_certificates(tls),
+            ssl_certfile=certificate,
+            ssl_keyfile=key,
         )
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with ListeningSocket(
@@ -170,12 +209,8 @@ def is_loopback(host: str) -> bool:
 
 @asynccontextmanager
 async def _threads(app: FastAPI) -> AsyncIterator[None]:
-    anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
+    anyio.to_thread.current_default_thread_limiter().total_tokens = 40
     yield
-
-
-def _certificates(tls: tuple[Any, Any] | None) -> dict[str, Any]:
-    return {} if tls is None else {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])}
 
 
 def _announce(state: State, host: str, port: int, tls: bool, near: bool) -> None:
@@ -195,20 +230,9 @@ class _Plain(logging.Formatter):
         return "(details are not logged)"
 
 
-class _Seldom(logging.Filter):
-    """What is said again and again is said once a minute."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._said = Rate(1 / 60, 1, keys=100)
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return self._said.allows(str(record.msg)[:40])
-
-
 def _log_plainly() -> None:
-    handler, seldom = logging.StreamHandler(), logging.StreamHandler()
-    seldom.addFilter(_Seldom())
+    handler, seldom, said = logging.StreamHandler(), logging.StreamHandler(), Rate(1 / 60, 1, keys=100)
+    seldom.addFilter(lambda record: said.allows(str(record.msg)[:40]))  # again and again, once a minute
     for each in (handler, seldom):
         each.setFormatter(_Plain("%(asctime)s %(levelname)s %(message)s"))
     for name, level, where in (

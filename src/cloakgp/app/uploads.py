@@ -1,65 +1,84 @@
-"""Tables that were uploaded: their names, columns and rows, and their input columns.
+"""Tables that were uploaded: their names, columns and rows; and their public inputs and people as numbers.
+
+A table may be called anything, and is kept under a name that leads nowhere else. How it is written is found
+out from its header and public inputs, or said; nothing else decides it.
 
 The output column is not read here. To count rows no cell is decoded, and to read inputs only theirs are.
 """
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator
+import threading
+import unicodedata
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from cloakgp.app import limits, models
-from cloakgp.app.cache import Cache
-from cloakgp.app.errors import Problem, bad_input, conflict, not_found, public_work
-from cloakgp.app.file_names import FileNames, printable, safe_name, unpack
+import numpy as np
+
+from cloakgp.app import folder as stored
+from cloakgp.app.accounts import new_id
+from cloakgp.app.errors import Problem, bad_input, conflict, not_found, public_work, too_large
 from cloakgp.app.folder import UPLOAD_NAME, Folder
-from cloakgp.app.public_inputs import PublicInputs, form_of, read_inputs
-from cloakgp.app.tokens import new_id
-from cloakgp.errors import InputError
+from cloakgp.app.limits import Most
+from cloakgp.app.settings import USUAL, Encoding, Written
+from cloakgp.app.work import Cache
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import InputError
+from cloakgp.data import formats
+from cloakgp.data.chunks import spread_evenly
+from cloakgp.data.columns import Columns
+from cloakgp.data.file_cells import irregular, read_csv
+from cloakgp.data.formats import SAVE_AS, Format, is_parquet, is_spreadsheet
+from cloakgp.data.people import ALIKE, People, as_people
 from cloakgp.files import atomic
-from cloakgp.rows import formats
-from cloakgp.rows.file_cells import read_csv
-from cloakgp.rows.formats import SAVE_AS, is_spreadsheet
-from cloakgp.rows.people import ALIKE, People, as_people
 from cloakgp.workflow import tables
-from cloakgp.workflow.protection import looks_like_ids
+from cloakgp.workflow.inputs import looks_like_ids, open_inputs
 
 log = logging.getLogger("cloakgp.app")
-_NO_HEADER = (
-    "the first line must name the columns, each by a word. What is there instead is not shown, since it may "
-    "be somebody's data."
-)
+_KNOWN = re.compile(r"\.(csv|tsv|txt|parquet|pq)$", re.IGNORECASE)
+
+
+class TableInputs(NamedTuple):
+    """The inputs of a table."""
+
+    X: FloatArray
+    """NaN where something is missing, if such rows are to be left out."""
+    columns: Columns
+    form: Format | None
+    """How the table is written; None of Parquet."""
 
 
 class Uploads:
     """The tables in the data folder."""
 
     def __init__(self, folder: Folder) -> None:
-        self._folder, self._names = folder, FileNames(folder.names)
+        self._folder, self._lock = folder, threading.Lock()
+        known = stored.read_json(folder.names) or {}
+        # What tables were called that are kept under other names.
+        self._called = {name: shown for name, shown in known.items() if isinstance(shown, str)}
         self._facts: Cache[dict[str, Any]] = Cache(64)
-        self._inputs: Cache[PublicInputs] = Cache(4)
+        self._inputs: Cache[TableInputs] = Cache(4)
         self._people: Cache[People] = Cache(4)
 
-    def names(self) -> list[str]:
-        """Of all tables; what was put there by hand under another kind of name is left alone."""
-        found = (path for path in self._folder.uploads.iterdir() if path.is_file())
-        return sorted(path.name for path in found if re.fullmatch(UPLOAD_NAME, path.name))
-
     def everything(self) -> list[dict[str, Any]]:
-        """What is shown of all tables that can be read."""
+        """What is shown of all tables that can be read; what was put there under no name of ours is none."""
         shown = []
-        for name in self.names():
+        for path in sorted(self._folder.uploads.iterdir()):
+            if not path.is_file() or not re.fullmatch(UPLOAD_NAME, path.name):
+                continue
             try:
-                shown.append(self.facts(name))
+                shown.append(self.facts(path))
             except Problem:
-                log.warning("table %s cannot be read, or was removed just now", name)
+                log.warning("table %s cannot be read, or was removed just now", path.name)
         return shown
 
     def path(self, name: str) -> Path:
@@ -70,19 +89,17 @@ class Uploads:
             raise not_found("table")
         return path
 
-    def facts(self, name: str) -> dict[str, Any]:
+    def facts(self, path: Path) -> dict[str, Any]:
         """What the app shows of a table before roles are given: names and counts."""
-        path = self.path(name)
 
         def look() -> dict[str, Any]:
             with public_work():
                 columns, rows = columns_of(path), rows_of(path)
             who = [column for column in columns if looks_like_ids(column)]
-            size = path.stat().st_size
-            shown = self._names.shown(name)
-            return {"name": name, "shown": shown, "columns": columns, "rows": rows, "bytes": size, "who": who}
+            told = {"name": path.name, "shown": self._shown(path), "columns": columns, "rows": rows}
+            return {**told, "bytes": path.stat().st_size, "who": who}
 
-        return self._facts.get(_version(path), look)
+        return self._facts.get(version(path), look)
 
     def keep(self, part: Path, shown: str, most: int) -> dict[str, Any]:
         """Take in a table that has arrived as `part`, whatever it is called; never in place of another.
@@ -91,14 +108,14 @@ class Uploads:
         """
         with open(part, "rb") as file:
             start = file.read(4)
-        if start[:2] == b"\x1f\x8b":
-            unpacked = atomic.unfinished(part.with_name("unpacked"))
-            try:
-                unpack(part, unpacked, most)
-                return self._keep(unpacked, shown, start)
-            finally:
-                unpacked.unlink(missing_ok=True)
-        return self._keep(part, shown, start)
+        if start[:2] != b"\x1f\x8b":
+            return self._keep(part, shown, start)
+        unpacked = atomic.unfinished(part.with_name("unpacked"))
+        try:
+            unpack(part, unpacked, most)
+            return self._keep(unpacked, shown, start)
+        finally:
+            unpacked.unlink(missing_ok=True)
 
     def _keep(self, part: Path, shown: str, start: bytes) -> dict[str, Any]:
         name = safe_name(shown, start)
@@ -117,64 +134,56 @@ class Uploads:
                 "there is a table of this name already. Remove it first, or take another name."
             ) from None
         atomic.sync_folder(path.parent)
-        self._names.note(name, printable(shown))
-        return self.facts(name)
+        with self._lock:
+            if printable(shown) != self._shown(path):
+                self._called = {**self._called, name: printable(shown)}
+                stored.write_json(self._folder.names, self._called)
+        return self.facts(path)
 
-    def remove(self, name: str) -> None:
-        """Delete a table, outcomes included."""
-        self.path(name).unlink()
+    def _shown(self, path: Path) -> str:
+        """What the table that is kept under this name was called."""
+        return self._called.get(path.name, path.name)
 
-    def inputs(self, name: str, columns: list[str], most: int, written: models.Written) -> PublicInputs:
+    def inputs(self, path: Path, columns: list[str], most: int, written: Written) -> TableInputs:
         """The input columns of a table that has at most so many rows."""
-        path = self.path(name)
-        self.rows(name, most)
-        said = (written.decimal, written.encoding, tuple(written.categories or ()), written.missing_inputs)
-        read = partial(read_inputs, path, columns, written)
-        with self._own_name(name):
-            return self._inputs.get((*_version(path), tuple(columns), said), read)
+        self.rows(path, most)
+        said = written.model_dump_json(include=set(Written.model_fields))
+        with self._named_as_before(path):
+            key = (*version(path), tuple(columns), said)
+            return self._inputs.get(key, lambda: read_inputs(path, columns, written))
 
-    def rows(self, name: str, most: int) -> int:
+    def rows(self, path: Path, most: int) -> int:
         """How many rows a table has, if that is at most so many."""
-        rows = int(self.facts(name)["rows"])
+        rows = int(self.facts(path)["rows"])
         if rows > most:
-            remedy = (
-                f"With inducing inputs, or a model that is learned, it can be {limits.INDUCING_ROWS}. "
-                if most == limits.ROWS
-                else ""
-            )
+            remedy = f"With inducing inputs, or a model that is learned, it can be {Most.rows}. "
             raise bad_input(
-                f"{self._names.shown(name)} has {rows} rows, and the app does this for at most {most}. "
-                f"{remedy}Take a sample by public knowledge only, or use the library on a larger machine."
+                f"{self._shown(path)} has {rows} rows, and the app does this for at most {most}. "
+                f"{remedy if most == Most.exact_rows else ''}"
+                "Take a sample by public knowledge only, or use the library on a larger machine."
             )
         return rows
 
-    def people(
-        self, name: str, column: str, encoding: models.Encoding | None = None, how: str = ALIKE
-    ) -> People:
+    def people(self, path: Path, column: str, encoding: Encoding | None = None, how: str = ALIKE) -> People:
         """Who has which rows of a table, by a public column."""
-        path = self.path(name)
 
         def read() -> People:
             with public_work():
-                form = form_of(path, [column], models.Written(encoding=encoding))
+                form = form_of(path, [column], Written(encoding=encoding))
                 ids = tables.read_ids(path, column, form, how)
                 return as_people(ids, len(ids), how)
 
-        with self._own_name(name):
-            return self._people.get((*_version(path), column, encoding, how), read)
+        with self._named_as_before(path):
+            return self._people.get((*version(path), column, encoding, how), read)
 
     @contextmanager
-    def _own_name(self, name: str) -> Iterator[None]:
+    def _named_as_before(self, path: Path) -> Iterator[None]:
         """What is said of a table is said of it by the name that it had."""
         try:
             yield
         except Problem as problem:
-            problem.detail = str(problem.detail).replace(name, self._names.shown(name))
+            problem.detail = str(problem.detail).replace(path.name, self._shown(path))
             raise
-
-    def version(self, name: str) -> tuple[str, int, int]:
-        """Changes whenever the table does."""
-        return _version(self.path(name))
 
     @contextmanager
     def snapshot(self, name: str) -> Iterator[Path]:
@@ -197,33 +206,124 @@ def columns_of(path: Path) -> list[str]:
     """The names of the columns; a first line of data is refused, and not shown."""
     columns = tables.columns_of(path)
     if not columns or len(columns) > 2000 or any(len(name) > 200 for name in columns):
-        raise InputError(_NO_HEADER)
+        raise InputError("a table must have from 1 to 2000 columns, with names of at most 200 characters.")
     return columns
 
 
 def rows_of(path: Path) -> int:
-    """How many rows there are; no cell is decoded for it."""
+    """How many rows a regular table has; no cell is decoded for it."""
+    if is_parquet(path):
+        return int(tables.open_parquet(path).metadata.num_rows)
     import pyarrow
-    from pyarrow import parquet
 
+    form = formats.detect(path)
+    options = formats.csv_options(form, [f"no column {new_id()}"], pyarrow.string())
+    options["convert_options"].include_missing_columns = True
+    table = read_csv(path, form, options)
+    if table is None:
+        raise irregular(path)
+    return int(table.num_rows)
+
+
+def form_of(path: Path, public: Sequence[str], written: Written) -> Format | None:
+    """How a table is written, by its header and these public columns, or as somebody said."""
+    return None if is_parquet(path) else tables.reading(path, public, written.decimal, written.encoding)
+
+
+def read_inputs(path: Path, inputs: Sequence[str], written: Written) -> TableInputs:
+    """The inputs of a table; what is missing is told by row number, unless it is to be left out."""
+    with public_work():
+        form = form_of(path, inputs, written)
+        columns = tables.find_columns(path, inputs, "", None, written.categories or (), form)
+        X = open_inputs(path, inputs, False, False, columns, form, "drop")
+    lacking = np.isnan(X).any(axis=1)
+    if lacking.any() and written.missing_inputs == "error":
+        try:
+            for place, name in enumerate(columns.names):
+                tables.check_complete(path, name, X[:, place])
+        except InputError as error:  # a page offers to leave such rows out
+            many = f"{int(lacking.sum())} of {len(X)} rows that lack an input."
+            raise Problem(422, "missing_inputs", f"{error} Or leave out the {many}") from None
+    if lacking.all():
+        raise bad_input("there is no row of which no input is missing.")
+    return TableInputs(X, columns, form)
+
+
+def facts_of_inputs(found: TableInputs, bounds: list[float] | None) -> dict[str, Any]:
+    """What the app shows of public inputs: what they are, ranges, a sample, and a kernel to begin with."""
+    X, columns, form = found.X[~np.isnan(found.X).any(axis=1)], found.columns, found.form
+    low, high = X.min(axis=0), X.max(axis=0)
+    numeric = [place for place in range(X.shape[1]) if place not in columns.categories]
+    # Where there may be commas, only fractions tell how decimals are written.
+    open_to_both = form is not None and form.delimiter != "," and form.decimal == "."
+    return {
+        "rows": len(X),
+        "dropped": len(found.X) - len(X),
+        "columns": columns.inputs,
+        "written": None if form is None else str(form),
+        "decimals_unseen": open_to_both and bool((np.rint(X) == X).all()),
+        "ranges": {name: [float(a), float(b)] for name, a, b in zip(columns.names, low, high, strict=True)},
+        "suggested": _suggested((high - low)[numeric], bounds),
+        "sample": spread_evenly(X, Most.sample),
+    }
+
+
+def _suggested(widths: FloatArray, bounds: list[float] | None) -> dict[str, Any] | None:
+    """From the ranges of the inputs and from the bounds, which are public."""
+    if not len(widths) or not (widths > 0).all():
+        return None
+    scales = [float(f"{USUAL.lengthscale_share * width:.2g}") for width in widths]
+    scale = f"{scales[0]:g}" if len(scales) == 1 else f"[{', '.join(f'{each:g}' for each in scales)}]"
+    if bounds is None or not bounds[0] < bounds[1]:
+        return {"lengthscale": scales, "kernel": f"{USUAL.family}({scale})", "noise": None, "spread": None}
+    width = bounds[1] - bounds[0]
+    spread, scatter = (float(f"{share * width:.2g}") for share in (USUAL.spread_share, USUAL.scatter_share))
+    kernel = f"{USUAL.family}({scale}, variance={spread**2:g})"
+    return {"lengthscale": scales, "kernel": kernel, "noise": scatter**2, "spread": spread}
+
+
+def safe_name(shown: str, start: bytes, longest: int = 60) -> str:
+    """What a file is kept under: its own name if that is safe; else one made from it, the same each time.
+
+    Parameters
+    ----------
+    shown : str
+        What it is called.
+    start : bytes
+        How its contents begin, which tells Parquet from CSV where the name does not.
+    """
+    if re.fullmatch(UPLOAD_NAME, shown):
+        return shown
+    plain = shown.removesuffix(".gz")
+    found = _KNOWN.search(plain)
+    stem = plain[: found.start()] if found else plain
+    kind = found[1].lower() if found else "parquet" if start[:4] == b"PAR1" else "csv"
+    letters = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
+    words = re.sub(r"[^A-Za-z0-9_-]+", "_", letters).strip("_-")[:longest]
+    return f"{words or 'table'}-{hashlib.sha256(shown.encode()).hexdigest()[:8]}.{kind}"
+
+
+def printable(name: str) -> str:
+    """A name as it is shown: on one line, without signs that turn or hide others."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
+
+
+def unpack(part: Path, unpacked: Path, most: int) -> None:
+    """Write what a gzip file holds, if it is not too large."""
+    size = 0
     try:
-        if formats.is_parquet(path):
-            return int(parquet.ParquetFile(str(path)).metadata.num_rows)
-        nowhere = f"no column {new_id()}"
-        form = formats.detected(path)
-        options = formats.csv_options(form, [nowhere], pyarrow.string())
-        options["convert_options"].include_missing_columns = True
-        table = read_csv(path, form, options)
-        if table is not None:
-            return int(table.num_rows)
-    except (pyarrow.ArrowException, OSError, ValueError):
-        pass  # its message may quote a line of the table
-    raise InputError(
-        "the file cannot be read as a regular table: every row needs as many cells as the header, and text "
-        "with separators in it needs quotes."
-    )
+        with gzip.open(part) as packed, atomic.create(unpacked, atomic.OWNER) as plain:
+            while block := packed.read(2**20):
+                size += len(block)
+                if size > most:
+                    raise too_large(most)
+                plain.write(block)
+            atomic.sync(plain)
+    except (OSError, EOFError, zlib.error):
+        raise bad_input("the file cannot be unpacked; it may be damaged.") from None
 
 
-def _version(path: Path) -> tuple[str, int, int]:
+def version(path: Path) -> tuple[str, int, int]:
+    """Changes whenever the table does; the same of a second name for it."""
     seen = path.stat()
     return path.name, seen.st_ino, seen.st_mtime_ns

@@ -21,30 +21,33 @@ also when the command fails or was typed wrongly: then it has the keys `error` a
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import typer
-from typer.models import OptionInfo
 
-from cloakgp.calibration import WeakPromiseWarning
-from cloakgp.errors import Refused
-from cloakgp.files.container import ReleaseFileError
-from cloakgp.files.signing import SignatureError
-from cloakgp.progress import heard_by
-from cloakgp.rows.blas import one_blas_thread
-from cloakgp.verification import VerificationError
+from cloakgp.cli.options import Parameters
+from cloakgp.core.calibration import WeakPromiseWarning
+from cloakgp.core.progress import heard_by
+from cloakgp.data.blas import one_blas_thread
 from cloakgp.workflow.shell_words import in_shell_words
 
 OK, REFUSED, BAD_INPUT, BUDGET, LEDGER, PARTIAL = range(6)
 STOPPED = 130  # as shells have it
+_CODES = {
+    "BudgetExceeded": BUDGET,
+    **dict.fromkeys(("LedgerTampered", "TermsMismatch"), REFUSED),
+    "LedgerError": LEDGER,
+    **dict.fromkeys(("Refused", "VerificationError", "ReleaseFileError", "SignatureError"), REFUSED),
+    **dict.fromkeys(("ValueError", "TypeError", "OSError", "ImportError", "MemoryError"), BAD_INPUT),
+    "KeyboardInterrupt": STOPPED,
+}
+"""By the name of an error's class, or of the first of those that it derives from: none is loaded for this."""
 
 
 @dataclass(frozen=True)
@@ -58,82 +61,53 @@ class Answer:
 
 def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
     """A command that prints its answer, if it has not itself, and turns errors into a message and a code."""
+    own = Parameters(function)
 
     @functools.wraps(function)
-    def run(*arguments: Any, **options: Any) -> None:
-        as_json = bool(options.get("as_json"))
+    def run(**given: Any) -> None:
+        as_json = bool(given.get("as_json"))
         try:
-            with one_blas_thread(), _weak_promises_in_words():
-                answer = function(*arguments, **options)
-        except Exception as error:
+            with one_blas_thread(), warnings.catch_warnings():
+                warnings.simplefilter("once", WeakPromiseWarning)
+                warnings.showwarning = functools.partial(_warn, warnings.showwarning)
+                answer = function(**own.gathered(given))
+        except (Exception, KeyboardInterrupt) as error:
             code = exit_code(error)
             if code is None:
                 raise
-            message = in_shell_words(error, options_of(function))
-            note(f"cloakgp: {message}")
+            message, before = in_shell_words(error, own.options), ""
+            if code == STOPPED:
+                message, before = message or "stopped. Nothing was spent.", "\n"
+            note(f"{before}cloakgp: {message}")
             if as_json:
                 print_json({"error": message, "exit_code": code})
             raise typer.Exit(code) from None
-        except KeyboardInterrupt as stopped:
-            message = str(stopped) or "stopped. Nothing was spent."
-            note(f"\ncloakgp: {message}")
-            if as_json:
-                print_json({"error": message, "exit_code": STOPPED})
-            raise typer.Exit(STOPPED) from None
-        if answer is not None and as_json:
+        if answer is None:
+            return
+        if as_json:
             print_json(answer.data)
-        elif answer is not None:
+        else:
             print(answer.text)
-        if answer is not None and answer.code != OK:
+        if answer.code != OK:
             raise typer.Exit(answer.code)
 
+    run.__dict__.update(__signature__=own.signature, own=own)
     return run
 
 
-@contextmanager
-def _weak_promises_in_words() -> Iterator[None]:
-    """Warn of them in a line on stderr, once each; other warnings are shown as ever."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("once", WeakPromiseWarning)
-        shown = warnings.showwarning
-
-        def told(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-            if issubclass(category, WeakPromiseWarning):
-                note(f"warning: {message}")
-            else:
-                shown(message, category, *where, **more)
-
-        warnings.showwarning = told
-        yield
+def _warn(
+    shown: Callable[..., None], message: Any, category: type[Warning], *where: Any, **more: Any
+) -> None:
+    """Say in a line that a promise is weak; other warnings are shown as ever."""
+    if category is WeakPromiseWarning:
+        note(f"warning: {message}")
+    else:
+        shown(message, category, *where, **more)
 
 
-def options_of(function: Callable[..., Any]) -> dict[str, str]:
-    """A command's options by the names of its parameters: ``{"signed_by": "--signed-by"}``."""
-    found = {}
-    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
-        for info in getattr(parameter.annotation, "__metadata__", ()):
-            if isinstance(info, OptionInfo):
-                written = (
-                    info.default,
-                    *(info.param_decls or ()),
-                )  # inside Annotated, the first is a name, too
-                given = [word for word in written if isinstance(word, str) and word.startswith("--")]
-                found[name] = given[0] if given else f"--{name.replace('_', '-')}"
-    return found
-
-
-def exit_code(error: Exception) -> int | None:
+def exit_code(error: BaseException) -> int | None:
     """The exit code for an error; None for one that nobody expected, whose traceback is shown."""
-    ledger = sys.modules.get("cloakgp.ledger.errors")  # loaded, if it was the ledger's
-    if ledger is not None and isinstance(error, ledger.BudgetExceeded):
-        return BUDGET
-    if ledger is not None and isinstance(error, ledger.LedgerError):
-        return REFUSED if isinstance(error, (ledger.LedgerTampered, ledger.TermsMismatch)) else LEDGER
-    if isinstance(error, (Refused, VerificationError, ReleaseFileError, SignatureError)):
-        return REFUSED
-    if isinstance(error, (ValueError, TypeError, OSError, ImportError, MemoryError)):
-        return BAD_INPUT
-    return None
+    return next((_CODES[one.__name__] for one in type(error).__mro__ if one.__name__ in _CODES), None)
 
 
 def note(message: str) -> None:
@@ -159,32 +133,19 @@ def working(what: str) -> Iterator[None]:
             yield
 
 
-def table(rows: list[list[str]], numbers: bool = True) -> str:
+def table(rows: Sequence[Sequence[str]], numbers: bool = True) -> str:
     """Rows of cells in columns; all but the first to the right, if they are numbers."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [
+    for first, *rest in rows:
+        cells = [
             cell.rjust(width) if numbers else cell.ljust(width)
-            for cell, width in zip(row[1:], widths[1:], strict=True)
+            for cell, width in zip(rest, widths[1:], strict=True)
         ]
-        lines.append(("  " + "  ".join(cells)).rstrip())
+        lines.append("  ".join(["", first.ljust(widths[0]), *cells]).rstrip())
     return "\n".join(lines)
 
 
-def pairs(rows: list[tuple[str, str]]) -> str:
-    """Names and values, one pair to a line."""
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"  {name.ljust(width)}  {value}" for name, value in rows)
-
-
 def print_json(data: dict[str, Any]) -> None:
-    """The one object on stdout."""
-    print(json.dumps(data, indent=1, allow_nan=False, default=_plain), flush=True)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+    """The one object on stdout; arrays are lists."""
+    print(json.dumps(data, indent=1, allow_nan=False, default=lambda array: array.tolist()), flush=True)

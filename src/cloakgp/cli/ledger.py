@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -11,7 +11,7 @@ from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, table
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.ledger import Balance, Ledger
-from cloakgp.ledger.receipts import Claim, claim_of
+from cloakgp.ledger.chain import Claim, claim_of
 from cloakgp.workflow import releases
 
 app = typer.Typer(
@@ -22,47 +22,15 @@ app = typer.Typer(
 )
 
 
-@app.command("create")
+@app.command("create", cls=options.Command)
 @command
-def create(
-    ledger: options.LedgerUrl,
-    dataset: Annotated[str, typer.Option(help="A name for the people in the data.", show_default=False)],
-    epsilon: options.Epsilon,
-    delta: options.Delta,
-    pure: Annotated[float, typer.Option(help="Part of epsilon set aside for selections.")] = 0.0,
-    unit: Annotated[
-        str | None,
-        typer.Option(
-            help="Whom all that is spent must protect: one row, one person, one whole row, or one person's "
-            "whole rows. If absent, the first spend fixes it.",
-            show_default=False,
-        ),
-    ] = None,
-    people: Annotated[
-        str | None,
-        typer.Option(
-            help="The id column, for a unit of people. If absent, the first spend fixes it.",
-            show_default=False,
-            metavar="COLUMN",
-        ),
-    ] = None,
-    private: Annotated[
-        str | None,
-        typer.Option(
-            help="All columns that may be read privately: outcomes and, of whole rows, inputs. None of them "
-            "can be a public input. If absent, the first spend fixes them.",
-            show_default=False,
-            metavar="COLUMNS",
-        ),
-    ] = None,
-    largest_delta: Annotated[
-        float | None,
-        typer.Option(help="Of one release; the budget's delta if absent.", show_default=False),
-    ] = None,
-    ids: options.Ids = options.IdsWord.alike,
-    why: options.Why = "",
-    who: options.Who = None,
-    as_json: options.Json = False,
+def ledger_create(
+    ledger: str,
+    dataset: str,
+    private: str | None = None,
+    who: str | None = None,
+    as_json: bool = False,
+    **terms: Any,
 ) -> Answer:
     """Open a budget for a data set, for good: it cannot be raised later.
 
@@ -74,51 +42,26 @@ def create(
       cloakgp ledger create --ledger sqlite:///budget.db --dataset visits --epsilon 1 --delta 1e-5 \\
           --unit "one person" --people patient --private pressure,weight
     """
-    book = Ledger(ledger, who=who)
-    balance = book.create(
-        dataset,
-        epsilon=epsilon,
-        delta=delta,
-        pure=pure,
-        why=why,
-        unit=unit,
-        people=people,
-        private=options.optional_names(private) or (),
-        largest_delta=largest_delta,
-        ids=ids.value,
-    )
-    return Answer(_data(balance), str(balance))
+    return _answer(Ledger(ledger, who=who).create(dataset, private=options.names(private), **terms))
 
 
-@app.command("allow")
+@app.command("allow", cls=options.Command)
 @command
-def allow(
-    ledger: options.LedgerUrl,
-    dataset: Annotated[str, typer.Option(help="The data set's name.", show_default=False)],
-    private: Annotated[
-        str,
-        typer.Option(help="Columns: height, or height,weight.", show_default=False, metavar="COLUMNS"),
-    ],
-    why: options.Why = "",
-    who: options.Who = None,
-    as_json: options.Json = False,
+def ledger_allow(
+    ledger: str, dataset: str, private: str, why: str = "", who: str | None = None, as_json: bool = False
 ) -> Answer:
     """Let a data set's budget pay for more private columns. Costs nothing, and is on record.
 
     \b
       cloakgp ledger allow --ledger sqlite:///budget.db --dataset kung --private weight
     """
-    balance = Ledger(ledger, who=who).allow(dataset, options.names(private), why)
-    return Answer(_data(balance), str(balance))
+    return _answer(Ledger(ledger, who=who).allow(dataset, options.names(private), why))
 
 
-@app.command("show")
+@app.command("show", cls=options.Command)
 @command
-def show(
-    ledger: options.LedgerUrl,
-    dataset: Annotated[str | None, typer.Option(help="One data set; all of them if absent.")] = None,
-    entries: Annotated[bool, typer.Option("--entries", help="List every entry, too.")] = False,
-    as_json: options.Json = False,
+def ledger_show(
+    ledger: str, dataset: str | None = None, entries: bool = False, as_json: bool = False
 ) -> Answer:
     """Show what was spent, and what is left.
 
@@ -127,8 +70,7 @@ def show(
       cloakgp ledger show --ledger sqlite:///budget.db --dataset kung --entries
     """
     book = Ledger(ledger)
-    names = book.datasets() if dataset is None else [dataset]
-    balances = [book.balance(name) for name in names]
+    balances = [book.balance(name) for name in (book.datasets() if dataset is None else [dataset])]
     found: dict[str, Any] = {"datasets": [_data(balance) for balance in balances], "head": book.head}
     text = [str(balance) for balance in balances]
     if entries:
@@ -140,27 +82,14 @@ def show(
     return Answer(found, "\n".join(text))
 
 
-@app.command("verify")
+@app.command("verify", cls=options.Command)
 @command
-def verify(
-    ledger: options.LedgerUrl,
-    release: Annotated[
-        list[Path] | None,
-        typer.Option(help="Release file that must still be in the ledger; may be repeated."),
-    ] = None,
-    folder: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--releases",
-            help="Folder whose release files must all still be in the ledger; may be repeated. Folders in it "
-            "are not looked into.",
-            metavar="FOLDER",
-        ),
-    ] = None,
-    head: Annotated[
-        str | None, typer.Option(help="A head that was noted earlier, and must still be in the chain.")
-    ] = None,
-    as_json: options.Json = False,
+def ledger_verify(
+    ledger: str,
+    release: list[Path] | None = None,
+    folder: list[Path] | None = None,
+    head: str | None = None,
+    as_json: bool = False,
 ) -> Answer:
     """Check that the ledger is whole and its budgets were kept, or fail with exit code 1.
 
@@ -188,12 +117,14 @@ def _claim(file: Path) -> Claim:
         return Claim(str(file), None, unreadable=f"it cannot be read: {error}")
 
 
+def _answer(balance: Balance) -> Answer:
+    return Answer(_data(balance), str(balance))
+
+
 def _data(balance: Balance) -> dict[str, Any]:
     return {
         "dataset": balance.dataset,
-        "epsilon": balance.budget.epsilon,
-        "delta": balance.budget.delta,
-        "pure": balance.budget.pure,
+        **vars(balance.budget),
         "unit": balance.unit,
         **balance.terms(),
         "spends": len(balance.events),

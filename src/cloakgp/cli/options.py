@@ -1,169 +1,200 @@
-"""Options that several commands share, each described once."""
+"""Options: what a command's parameters are to typer, by the table in ``options.toml``; and what people type.
+
+A command is a function with plain parameters. Help, other names and choices are in the table.
+"""
 
 from __future__ import annotations
 
 import csv
+import inspect
 import os
-from collections.abc import Sequence
-from enum import StrEnum
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, get_args
 
 import typer
+from typer.core import TyperCommand
 
-from cloakgp.errors import InputError
-from cloakgp.rows.people import ALIKE, EXACT
+from cloakgp.core.errors import InputError
+from cloakgp.data.people import ALIKE
 
-_SQLITE = "sqlite:///"
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, and nothing else.")]
-Data = Annotated[Path, typer.Argument(help="CSV, TSV or Parquet file with a header.", show_default=False)]
-ReleaseFile = Annotated[Path, typer.Argument(help="Release file (.cloak).", show_default=False)]
-Inputs = Annotated[
-    str, typer.Option(help="Public input column, or several: lat,lon.", show_default=False, metavar="COLUMNS")
-]
-InputNames = Annotated[
-    str | None,
-    typer.Option("--inputs", help="Names of the input columns: age, or lat,lon.", metavar="COLUMNS"),
-]
-Output = Annotated[
-    str, typer.Option("--output", help="Private output column.", show_default=False, metavar="COLUMN")
-]
-OutputName = Annotated[str | None, typer.Option("--output", help="Name of the output column, for labels.")]
-Bounds = Annotated[
-    tuple[float, float],
-    typer.Option(
-        help="Where outcomes are publicly known to lie; others are clipped.",
-        show_default=False,
-        metavar="LO HI",
-    ),
-]
-BoundsOrNone = Annotated[
-    tuple[float, float] | None,
-    typer.Option(
-        "--bounds",
-        help="Where outcomes are publicly known to lie; others are clipped. Not for yes/no.",
-        show_default=False,
-        metavar="LO HI",
-    ),
-]
-Mean = Annotated[float | None, typer.Option(help="Prior mean; the middle of the bounds if absent.")]
-People = Annotated[
-    str | None,
-    typer.Option(
-        "--people",
-        help="Public column that says whose row each is: the promise is to each person, with all their rows.",
-        metavar="COLUMN",
-    ),
-]
+_TABLE = tomllib.loads(Path(__file__).with_name("options.toml").read_text(encoding="utf-8"))
+_TYPES = {"text": str, "int": int, "float": float, "two floats": tuple[float, float]}
 
 
-class IdsWord(StrEnum):
-    """How ids of people are compared."""
+class Parameters:
+    """What a command takes.
 
-    alike = ALIKE
-    exact = EXACT
+    A parameter that is a dataclass stands for its fields, and ``**chosen`` for all else that the table lists
+    for the command.
+    """
 
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._said = _TABLE.get(function.__name__, {})
+        self._records: dict[str, Any] = {}
+        self.options: dict[str, str] = {}
+        """By parameters' names: ``{"signed_by": "--signed-by"}``."""
+        self.numbers: dict[str, int] = {}
+        """Options that take numbers, and how many."""
+        self.words: dict[str, int] = {}
+        """Parameters that may be repeated, of so many words: typer has no type for these."""
+        own: list[inspect.Parameter] = []
+        listed = {}
+        for one in inspect.signature(function, eval_str=True).parameters.values():
+            if one.kind is one.VAR_KEYWORD:
+                listed = self._said
+            elif is_dataclass(one.annotation):
+                self._records[one.name] = one.annotation
+                own += inspect.signature(self._records[one.name], eval_str=True).parameters.values()
+            else:
+                own.append(one)
+        named = {one.name for one in own}
+        needed = [one for one in own if one.default is one.empty]
+        more = [_parameter(name, **said) for name, said in listed.items() if name not in named]
+        shown = [*needed, *more, *(one for one in own if one.default is not one.empty)]
+        self.signature = inspect.Signature([self._as_typer(one) for one in shown])
 
-Ids = Annotated[
-    IdsWord,
-    typer.Option(
-        help="With --people: an id is the same however it is written (7, 007, 7.0), or only if it is written "
-        "exactly so; the certificate then says that.",
-    ),
-]
-Within = Annotated[
-    float | None,
-    typer.Option(
-        help="With --people: how outcomes of one person go together, from 0 to 1; 1 if absent.", metavar="RHO"
-    ),
-]
-Epsilon = Annotated[float, typer.Option(help="Privacy: smaller is more private.", show_default=False)]
-Delta = Annotated[float, typer.Option(help="Privacy: smaller is more private.", show_default=False)]
-DeltaOrNone = Annotated[
-    float | None,
-    typer.Option(
-        "--delta",
-        help="Privacy: smaller is more private. If absent, a power of ten below 1/(10 N), N rows or people.",
-        show_default=False,
-    ),
-]
-Dask = Annotated[
-    str | None,
-    typer.Option(
-        "--dask",
-        help="Work on a Dask cluster: its scheduler's address, or 'local'. Needs --inducing, and Parquet "
-        "files that the workers see under the same path.",
-        metavar="ADDRESS",
-    ),
-]
+    def _as_typer(self, one: inspect.Parameter) -> inspect.Parameter:
+        name, kind = one.name, one.annotation
+        if name not in self._said and name in _TABLE["arguments"]:
+            kind = Annotated[kind, typer.Argument(**_TABLE["arguments"][name])]
+            return one.replace(annotation=kind, kind=one.KEYWORD_ONLY)
+        told = dict(self._said.get(name) or _TABLE["every"][name])
+        names = told.pop("names", [f"--{name.replace('_', '-')}"])
+        self.options[name] = next(word for word in names if word.startswith("--"))
+        if choices := told.pop("choices", ()):
+            kind = Literal[tuple(choices)] if one.default is not None else Literal[tuple(choices)] | None
+        if count := _floats(kind):
+            self.numbers[self.options[name]] = count
+        if words := told.pop("words", 0):
+            self.words[name], told["parser"] = words, _as_typed
+        for known in ("type", "default", "required"):
+            told.pop(known, None)
+        kind = Annotated[kind, typer.Option(*names, **told)]  # a flag that has a name has no --no- of it
+        return one.replace(annotation=kind, kind=one.KEYWORD_ONLY)
 
-
-class MissingWord(StrEnum):
-    """What to do about missing outcomes."""
-
-    error = "error"
-    midpoint = "midpoint"
-
-
-Missing = Annotated[
-    MissingWord,
-    typer.Option(help="Missing outcomes: 'error' refuses, 'midpoint' puts the middle of the bounds there."),
-]
-Ledger = Annotated[
-    str | None,
-    typer.Option(
-        envvar="CLOAKGP_LEDGER", help="Ledger that pays, such as sqlite:///budget.db.", metavar="URL"
-    ),
-]
-LedgerUrl = Annotated[
-    str,
-    typer.Option("--ledger", envvar="CLOAKGP_LEDGER", help="Such as sqlite:///budget.db.", metavar="URL"),
-]
-Dataset = Annotated[str | None, typer.Option(help="Whose budget pays: the data set's name in the ledger.")]
-NoLedger = Annotated[
-    bool, typer.Option("--no-ledger", help="Release without a ledger: you keep count of what was spent.")
-]
-Why = Annotated[str, typer.Option(help="For the ledger's record.")]
-Who = Annotated[str | None, typer.Option(help="Who is spending; the name of the user if absent.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask: for scripts.")]
-Again = Annotated[
-    str | None,
-    typer.Option(
-        help="A new spend for what was answered before; the label, such as 2, sets it apart.", metavar="LABEL"
-    ),
-]
+    def gathered(self, given: dict[str, Any]) -> dict[str, Any]:
+        """What typer gives, as the function takes it."""
+        records = {
+            name: record(**{own.name: given.pop(own.name) for own in fields(record)})
+            for name, record in self._records.items()
+        }
+        return given | records
 
 
-def names(text: str) -> list[str]:
-    """Column names from ``lat,lon``; a name with a comma in it is written in double quotes."""
+def _parameter(
+    name: str, type: str = "text", default: Any = None, required: bool = False, words: int = 0, **_: Any
+) -> inspect.Parameter:
+    """One that only the table knows."""
+    kind: Any = list[str] if words else _TYPES[type]
+    default = inspect.Parameter.empty if required else default
+    annotation = kind if default is not None else kind | None
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _floats(kind: Any) -> int:
+    """How many numbers an option of this type takes."""
+    return 1 if kind is float else sum(map(_floats, get_args(kind)))
+
+
+def _as_typed(words: Any) -> Any:
+    """The parser of options of several words."""
+    return words
+
+
+class Command(TyperCommand):
+    """A command with options of several words, and with numbers as people type them."""
+
+    def __init__(self, *arguments: Any, **given: Any) -> None:
+        super().__init__(*arguments, **given)
+        callback: Any = self.callback
+        self.own: Parameters = callback.own
+        for parameter in self.params:
+            parameter.nargs = self.own.words.get(str(parameter.name), parameter.nargs)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What was typed, with plain numbers behind the options that take some."""
+        words, option, left = [], "", 0
+        try:
+            for word in args:
+                name, sign, value = word.partition("=")
+                if name in self.own.numbers:
+                    option, left = name, 0 if sign else self.own.numbers[name]
+                    words.append(f"{name}={plain(value, name)}" if sign else word)
+                else:
+                    words.append(plain(word, option) if left else word)
+                    left = max(left - 1, 0)
+        except InputError as error:
+            raise typer.BadParameter(str(error)) from None
+        return super().parse_args(ctx, words)
+
+
+# What people type
+
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d+)")  # 2,000,000 or 2,000.5
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_DECIMAL = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
+
+
+def plain(word: str, option: str) -> str:
+    """A number without commas; what is none stays as it is, and what may be two numbers is not guessed."""
+    for written in (word, word.translate(str.maketrans(",.", ".,"))):  # also 2.000.000 or 2.000,5
+        if _THOUSANDS.fullmatch(written):
+            return written.replace(",", "")
+    if _EITHER.fullmatch(word):
+        thousands, decimal = word.replace(",", ""), f"{float(word.replace(',', '.')):g}"
+        raise InputError(f"{option}: {word} may be {thousands} or {decimal}. Write {thousands} or {decimal}.")
+    return word.replace(",", ".") if _DECIMAL.fullmatch(word) else word
+
+
+def names(text: str | None) -> list[str]:
+    """Column names from ``lat,lon``; a name with a comma in it is written in double quotes. None of None."""
+    if text is None:
+        return []
     listed = [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row]
     if not listed or not all(listed):
         raise InputError(f"columns must be written as a name, or as names with commas; got {text!r}.")
     return listed
 
 
-def ledger_file(url: str | None) -> list[Path]:
-    """The file of a ledger that is one: it must not be written over either."""
-    return [] if url is None or not url.startswith(_SQLITE) else [Path(url.removeprefix(_SQLITE))]
-
-
-def optional_names(text: str | None) -> list[str] | None:
-    """The same for an option that may be absent."""
-    return None if text is None else names(text)
-
-
-def check_writable(*files: Path | None, reads: Sequence[Path | str] = ()) -> None:
+def check_writable(*files: Path | None, reads: Sequence[Path | str | None] = ()) -> None:
     """Raise if a file could not be written: found out before any work, and before anything is spent.
 
-    What is read must not be written over: that would lose the private data.
+    What is read must not be written over: that would lose the private data. A ledger may be a file, too.
     """
-    for file in files:
-        if file is None:
-            continue
-        if file.exists() and any(Path(path).exists() and file.samefile(path) for path in reads):
+    read = [Path(str(path).removeprefix("sqlite:///")) for path in reads if path is not None]
+    for file in filter(None, files):
+        if file.exists() and any(path.exists() and file.samefile(path) for path in read):
             raise InputError(f"{file} is read by this command, so it is not written over. Name another file.")
         if file.is_dir():
             raise InputError(f"{file} is a folder.")
         if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
             raise InputError(f"{file}: cannot be written there: no such folder, or not allowed.")
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Words for pictures and reports; None where the release's own stay."""
+
+    title: str | None = None
+    units: str | None = None
+    source: str | None = None
+    date: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a plan and a selection are told of a table: its columns, and how it is written."""
+
+    inputs: str
+    output: str
+    people: str | None = None
+    within: float | None = None
+    ids: str = ALIKE
+    categories: str | None = None
+    missing_inputs: str = "error"
+    decimal: str | None = None
+    encoding: str | None = None

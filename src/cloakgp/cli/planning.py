@@ -4,132 +4,56 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, TypeGuard
+from typing import Any
 
 import numpy as np
-import typer
 
-from cloakgp.calibration import default_delta
-from cloakgp.cli import options, private_inputs, table_options
+from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, table, working
-from cloakgp.errors import InputError
+from cloakgp.core.calibration import default_delta
+from cloakgp.core.errors import InputError
+from cloakgp.data import file_cells
+from cloakgp.data.dates import day_of
+from cloakgp.data.formats import Format, is_parquet
+from cloakgp.data.grid import Grid
+from cloakgp.data.people import ALIKE
 from cloakgp.files import atomic
-from cloakgp.kernels.words import parse
-from cloakgp.model.hyperprior import Hyperprior
-from cloakgp.model.outcome import CHANCES, CLASSES, COUNT, REAL, YES_NO, as_outcome
-from cloakgp.plans.predictions import Plan
-from cloakgp.plans.staged import StagedPlan
-from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.plots import inducing_words
-from cloakgp.plots.labels import outcome_of
-from cloakgp.rows.formats import Format, is_parquet
-from cloakgp.rows.people import as_ids
-from cloakgp.workflow import boxes, pictures, points, tables, words
-from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs, protected
-from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
-from cloakgp.workflow.outcomes import bounds_of, unit_words
-from cloakgp.workflow.plan_file import plan_file
-from cloakgp.workflow.protection import Protect, repeated_ids
-from cloakgp.workflow.releases import first_column
-from cloakgp.workflow.row_settings import RowSettings
-from cloakgp.workflow.settings import Settings, check_output
-from cloakgp.workflow.table_cells import find_columns, numbers_named
+from cloakgp.kernels.specs import parse
+from cloakgp.model.outcome import as_outcome
+from cloakgp.plots.shown import inducing_words
+from cloakgp.release.plan_file import PlanFile
+from cloakgp.release.planning import compare_from
+from cloakgp.release.points import is_grid
+from cloakgp.release.settings import Settings, check_together
+from cloakgp.workflow import pictures, releases, tables, words
+from cloakgp.workflow.inputs import (
+    check_cluster,
+    check_columns,
+    complete_rows,
+    connected,
+    inducing_inputs,
+    open_ids,
+    open_inputs,
+    plan_for,
+    points_in,
+    protected,
+    repeated_ids,
+)
 
 
 @command
 def plan(
-    data: options.Data,
-    inputs: options.Inputs,
-    output: options.Output,
-    epsilon: options.Epsilon,
-    bounds: options.BoundsOrNone = None,
-    delta: options.DeltaOrNone = None,
-    outcome: table_options.Outcome = table_options.OutcomeWord.real,
-    classes: table_options.Classes = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            help="Where predictions matter: grid:200 (per axis), or a file of points. If absent, points that "
-            "cover the inputs; with --kernel it must be given."
-        ),
-    ] = None,
-    kernels: Annotated[
-        str | None, typer.Option(help="Families to learn among: EQ, Matern32, Matern52; EQ if absent.")
-    ] = None,
-    stages: Annotated[
-        int | None, typer.Option(help="In how many stages to learn; by a public rule if absent.")
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(help='Instead of learning a model: its kernel, as in Python: "EQ(25, variance=660)".'),
-    ] = None,
-    noise: Annotated[
-        float | None,
-        typer.Option(
-            help="With --kernel: the variance of outcomes at one input; of counts, over their rate, and 1 if "
-            "absent; of yes/no and classes none."
-        ),
-    ] = None,
-    design: Annotated[
-        str | None, typer.Option(help="With --kernel: mse, posterior, max or volume; mse if absent.")
-    ] = None,
-    calibration: Annotated[
-        str | None,
-        typer.Option(help="With --kernel: analytic, or the paper's: classic; analytic if absent."),
-    ] = None,
-    mean: Annotated[
-        float | None,
-        typer.Option(
-            help="With --kernel: prior mean; the middle of the bounds if absent. Of yes/no its probit, of "
-            "counts the logarithm."
-        ),
-    ] = None,
-    inducing: Annotated[
-        str | None,
-        typer.Option(
-            help="For many rows: how many inducing inputs, such as 500, or a file of them.", metavar="N|FILE"
-        ),
-    ] = None,
-    approximation: Annotated[
-        str | None, typer.Option(help="With --kernel and --inducing: dtc or fitc; dtc if absent.")
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            help="With --kernel, without --inducing: where to compute, such as cuda. Needs PyTorch."
-        ),
-    ] = None,
-    categories: table_options.Categories = None,
-    season: table_options.Season = None,
-    missing_inputs: table_options.MissingInputs = table_options.MissingInputsWord.error,
-    decimal: table_options.Decimal = None,
-    encoding: table_options.Encoding = None,
-    dask: options.Dask = None,
-    protect: Annotated[
-        Protect | None,
-        typer.Option(
-            help="What stays private; outcomes if absent, or people with --people.", show_default=False
-        ),
-    ] = None,
-    people: options.People = None,
-    within: options.Within = None,
-    ids: options.Ids = options.IdsWord.alike,
-    box: private_inputs.Box = None,
-    levels: private_inputs.Levels = None,
-    cells: private_inputs.Cells = None,
-    rows: private_inputs.Rows = None,
-    max_rows: private_inputs.MaxRows = None,
-    n_people: private_inputs.NPeople = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="With --kernel: a table of all designs; no plan is made.")
-    ] = False,
-    out: Annotated[Path | None, typer.Option("-o", "--out", help="Plan file to write (.json).")] = None,
-    picture: Annotated[
-        Path | None, typer.Option("--plot", help="Picture of the noise to write (.png).")
-    ] = None,
-    as_json: options.Json = False,
+    data: Path,
+    columns: options.Table,
+    dask: str | None = None,
+    compare: bool = False,
+    out: Path | None = None,
+    picture: Path | None = None,
+    as_json: bool = False,
+    **chosen: Any,
 ) -> Answer:
     """Plan a release: public and free. Reads the input columns only.
 
@@ -138,7 +62,8 @@ def plan(
 
     The model is learned by the release itself, in stages. If it is known, --kernel and --noise set it; then
     more than some thousand rows need --inducing: inducing inputs, on which the model then stands, chosen by
-    k-means or given in a file. Of yes/no, classes and counts, --kernel is of f behind probabilities or rates.
+    k-means or given in a file. For yes/no, classes and counts, --kernel describes the latent function, not
+    the probability or the rate.
 
     \b
       cloakgp plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 -o plan.json
@@ -158,96 +83,41 @@ def plan(
       cloakgp plan visits.csv --inputs age,clinic,day --output pressure --bounds 60 220 \\
           --season day week,year --epsilon 3 -o plan.json
     """
-    columns = options.names(inputs)
-    listed = options.optional_names(categories) or []
-    for_set: dict[str, Any] = {"design": design, "calibration": calibration, "mean": mean, "device": device}
-    for_set |= {"approximation": approximation, "dask": dask}
-    protect = _protected(protect, people, within)
-    as_ids(ids.value, people is not None)
-    hidden = private_inputs.PrivateInputs(box, levels, cells, rows, max_rows, n_people)
-    if protect is Protect.ROWS:
-        _check_for_rows(for_set)
-        table_options.check_for_rows(listed, season, missing_inputs)
-    else:
-        hidden.check_absent()
-    told = _of_outcomes(outcome, options.optional_names(classes), bounds)
-    for_learned = {"kernels": kernels, "stages": stages, "season": season}
-    _check_model(kernel, noise, at, told["outcome"], for_set, for_learned)
-    model = None if kernel is None else parse(kernel)
-    check_output(columns, output, people)
-    options.check_writable(out, picture, reads=[data, *(file for file in (at, inducing) if file)])
-    check_cluster(dask, inducing is not None)
-    check_columns(data, columns, output, dask is not None, people)
-    if inducing is None and approximation not in (None, "dtc"):
-        raise InputError(f"--approximation {approximation} needs --inducing.")
-    public = [] if protect is Protect.ROWS else columns
-    form = None if data.is_dir() or is_parquet(data) else tables.reading(data, public, decimal, encoding)
-    known = None
-    if protect is not Protect.ROWS:
-        plain = dask is not None  # whose workers read numbers
-        known = numbers_named(columns, output, people) if plain else None
-        known = known or find_columns(data, columns, output, people, listed, form)
-    asked: dict[str, Any] = {
-        "output": output,
-        "epsilon": epsilon,
-        "inducing": points.inducing_inputs(inducing, columns, known),
-        "people": people,
-        "ids": ids.value,
-        "reading": None if form == Format() else form,
-    }
-    if model is None:
-        asked |= {"stages": stages}
-        asked |= {} if season is None else {"seasons": table_options.seasons(season)}
-        asked |= {} if kernels is None else {"kernels": tuple(options.names(kernels))}
-    else:
-        asked |= {name: value for name, value in for_set.items() if value is not None and name != "dask"}
-        asked |= {"kernel": model, "noise": noise}
-    settings: AnySettings
-    X = whose = None
-    if protect is Protect.ROWS:
-        size = hidden.size(data, people, ids.value)
-        asked |= told | {"delta": _delta(delta, size, "rows" if people is None else "people")}
-        settings = _row_settings(asked, hidden, size, columns, at)
-    else:
-        with working("reading the inputs"):
-            streams = model is None or inducing is not None
-            X = open_inputs(data, columns, streams, dask is not None, known, form, missing_inputs.value)
-            whose = open_ids(data, people, form, ids.value)
-        counted = protected(X, whose, missing_inputs.value)
-        asked |= {"delta": _delta(delta, counted, "rows" if people is None else "people")}
-        asked |= told
-        asked["inputs"] = tuple(columns)
-        asked |= {"columns": known, "missing_inputs": missing_inputs.value}
-        asked["at"] = at if at is None or points.is_grid(at) else points.from_file(at, columns, columns=known)
-        asked |= {} if within is None else {"within": within}
-        settings = LearnedSettings(**asked) if model is None else Settings(**asked)
+    inputs, output = options.names(columns.inputs), columns.output
+    options.check_writable(out, picture, reads=[data, chosen["at"], chosen["inducing"]])
+    if picture is not None:
+        pictures.kind_of(picture, numbers=False)
+    settings, X, whose = _settings(data, columns, dask, chosen)
     if compare:
-        assert _check_compare(settings, design, out, picture)
+        _check_compare(settings, {"--design": chosen["design"], "--out": out, "--plot": picture})
         with connected(dask), working("comparing designs"):
-            compared = settings.compare(X, whose)
+            compared = compare_from(settings, X, whose)
         lines = "\n".join([table(compared.lines()), *compared.notes])
         return Answer({"designs": compared.table(), "best": compared.best}, lines)
-    if picture is not None:
-        pictures.check_path(picture)
-    if isinstance(settings, Settings) and settings.inducing is None and settings.device is None:
-        _note_many(complete_rows(X, whose, missing_inputs.value)[0])
+    if not settings.in_stages and settings.inducing is None and settings.device is None:
+        rows = len(np.unique(complete_rows(X, whose, columns.missing_inputs)[0], axis=0))
+        less = "--inducing 500 takes far less of both, and so does a model that is learned, without --kernel."
+        note_work(
+            f"note: an exact model of {rows} distinct rows takes", 1e-10 * rows**3, 3 * 8 * rows**2, less
+        )
     with connected(dask), working("planning"):
-        made = settings.plan() if isinstance(settings, RowSettings) else settings.plan(X, whose)
-        file = plan_file(settings, made)
-        drawn = None if picture is None else pictures.png(pictures.noise_picture(made, columns, output))
-    if protect is Protect.OUTCOMES:
-        _note_people(data, columns, output)
-    if form is not None and decimal is None:
-        table_options.note_decimal(form, made, protect is Protect.ROWS)
+        made = plan_for(settings, X, whose)
+        file = PlanFile.of(made)
+        if picture is not None:
+            drawn = pictures.noise_picture(made, inputs, output).encoded(pictures.kind_of(picture))
+    if columns.people is None and not settings.hides_inputs:
+        _note_people(data, inputs, output)
+    if settings.reading is not None and columns.decimal is None:
+        _note_decimal(settings.reading, made)
     if out is not None:
         atomic.write(out, file.encode())
-    if picture is not None and drawn is not None:
+    if picture is not None:
         atomic.write(picture, drawn)
     found = {
-        "expected_error": words.noise_summary(made.expected_error, bounds_of(made)),
-        "noise_std": words.noise_summary(made.noise_std, bounds_of(made)),
+        "expected_error": words.noise_summary(made.expected_error, made.rule.bounds),
+        "noise_std": words.noise_summary(made.noise_std, made.rule.bounds),
         "test_points": len(made.X_star),
-        "rows": settings.size if isinstance(settings, RowSettings) else len(made.X),
+        "rows": settings.n_rows if settings.hides_inputs else len(made.X),
         "certificate": made.certificate.to_dict(),
         "unit": made.unit,
         "plan_sha256": made.digest,
@@ -255,29 +125,84 @@ def plan(
         "plan_file": None if out is None else str(out),
         "picture": None if picture is None else str(picture),
     }
-    return Answer(found, _text(made, columns, output, out, picture))
+    kept = "Nothing was written. With -o plan.json this plan can be released."
+    if out is not None:
+        unread = "no input or output column was read" if settings.hides_inputs else f"{output!r} was not read"
+        kept = f"plan file: {out}. Nothing was spent, and {unread}."
+    text = [_noise_text(made, inputs, output), "", str(made.certificate), "", kept]
+    return Answer(found, "\n".join(text if picture is None else [*text, f"picture: {picture}"]))
 
 
-def _of_outcomes(
-    outcome: table_options.OutcomeWord,
-    classes: list[str] | None,
-    bounds: tuple[float, float] | None,
-) -> dict[str, Any]:
-    """What outcomes are, as settings have it, if the options that say so go together."""
-    asked, _ = as_outcome(outcome.value, classes)
-    if bounds is None and asked not in CHANCES:
-        raise InputError(
-            "--bounds LO HI must be given: where outcomes are publicly known to lie, however generous. "
-            "Outcomes that are yes or no go without: --outcome yes/no."
+def _settings(
+    data: Path, columns: options.Table, dask: str | None, chosen: dict[str, Any]
+) -> tuple[Settings, Any, Any]:
+    """What was chosen, the inputs, and whose each row is; None where inputs are private."""
+    inputs, output, people = options.names(columns.inputs), columns.output, columns.people
+    chosen["protect"] = chosen["protect"] or ("outcomes" if people is None else "people")
+    chosen["seasons"] = _seasons(chosen.pop("season") or ())
+    usual = {"ids": ALIKE, "missing_inputs": "error"}  # which nobody need have typed
+    asked = {name: value for name, value in vars(columns).items() if (name, value) not in usual.items()}
+    asked |= chosen | {"inputs": inputs, "dask": dask}
+    for name in ("classes", "kernels", "categories"):
+        asked[name] = tuple(options.names(asked[name]))
+    check_together(asked)
+    as_outcome(asked["outcome"], asked["classes"] or None)
+    check_cluster(dask, chosen["inducing"] is not None)
+    check_columns(data, inputs, output, dask is not None, people)
+    private, missing = chosen["protect"] == "rows", columns.missing_inputs
+    form = None
+    if not data.is_dir() and not is_parquet(data):
+        form = tables.reading(data, [] if private else inputs, columns.decimal, columns.encoding)
+    if private:
+        grid, size = grid_of(chosen, inputs), size_of(chosen, data, people, columns.ids)
+        known = grid.columns
+        asked |= {"grid": grid, "n_rows": size}
+    else:
+        named = inputs, output, people
+        known = tables.numbers_named(*named)  # as the workers of a cluster read them
+        if dask is None:
+            known = tables.find_columns(data, *named, asked["categories"], form)
+        asked["columns"] = known
+    if chosen["at"] is not None and not is_grid(chosen["at"]):
+        asked["at"] = points_in(chosen["at"], inputs, known, new_levels=not private)
+    asked["inducing"] = inducing_inputs(chosen["inducing"], inputs, known)
+    asked["kernel"] = None if chosen["kernel"] is None else parse(chosen["kernel"])
+    asked["reading"] = None if form == Format() else form
+    X = whose = None
+    if not private:
+        with working("reading the inputs"):
+            streams = chosen["kernel"] is None or chosen["inducing"] is not None
+            X = open_inputs(data, inputs, streams, dask is not None, known, form, missing)
+            whose = open_ids(data, people, form, columns.ids)
+        size = protected(X, whose, missing)
+    if asked["delta"] is None:
+        asked["delta"], counted = default_delta(size), "rows" if people is None else "people"
+        note(
+            f"delta is {asked['delta']:g}: the largest power of ten below 1/(10 N), for N = {size} {counted}."
         )
-    return {"bounds": bounds, "outcome": asked, "classes": tuple(classes or ())}
+    own = {one.name: asked.get(one.name) for one in fields(Settings)}
+    settings = Settings(**{name: value for name, value in own.items() if value is not None})
+    return settings, X, whose
 
 
-def _check_compare(
-    settings: AnySettings, design: str | None, out: Path | None, picture: Path | None
-) -> TypeGuard[Settings]:
+def _seasons(typed: Sequence[Any]) -> dict[str, list[str | float]]:
+    """Columns and their periods."""
+    found: dict[str, list[str | float]] = {}
+    for name, periods in typed:
+        found.setdefault(name, []).extend(map(_period, options.names(periods)))
+    return found
+
+
+def _period(word: str) -> str | float:
+    try:
+        return float(word)
+    except ValueError:
+        return word
+
+
+def _check_compare(settings: Settings, of_plans: dict[str, Any]) -> None:
     """Raise if designs cannot be compared, or a plan is asked for as well."""
-    if not isinstance(settings, Settings):
+    if settings.kernel is None or settings.hides_inputs:
         raise InputError(
             "--compare is for a model that is set: give --kernel and --noise. A model that is learned has a "
             "design of its own for each stage."
@@ -287,80 +212,31 @@ def _check_compare(
             "--compare is for real outcomes: others are released for their denoised predictions, with one "
             "design. Leave it out."
         )
-    named = {"--design": design, "--out": out, "--plot": picture}
-    for name, given in named.items():
+    for option, given in of_plans.items():
         if given is not None:
-            raise InputError(f"--compare makes no plan: leave out {name}, and choose a design by its table.")
-    return True
-
-
-def _delta(given: float | None, size: int, counted: str) -> float:
-    """As given, or the default for so many rows or people, which is said."""
-    if given is not None:
-        return given
-    delta = default_delta(size)
-    note(f"delta is {delta:g}: the largest power of ten below 1/(10 N), for N = {size} {counted}.")
-    return delta
-
-
-def _row_settings(
-    asked: dict[str, Any], hidden: private_inputs.PrivateInputs, size: int, inputs: list[str], at: str | None
-) -> RowSettings:
-    """Settings that know nothing of the table but its name and how many rows it has."""
-    grid = hidden.grid(inputs)
-    where = at if at is None or points.is_grid(at) else boxes.from_file(at, grid, points.MOST_POINTS)
-    return RowSettings(**asked, grid=grid, size=size, max_rows=hidden.max_rows, at=where)
-
-
-def _check_for_rows(for_set: dict[str, Any]) -> None:
-    for name in ("design", "calibration", "device", "approximation", "dask"):
-        if for_set[name] is not None:
             raise InputError(
-                f"--{name} is for public inputs. Whole rows are released in stages, on this machine: leave "
-                "it out."
+                f"--compare makes no plan: leave out {option}, and choose a design by its table."
             )
 
 
-def _protected(protect: Protect | None, people: str | None, within: float | None) -> Protect:
-    """Who is protected, if the options that say so go together."""
-    if protect is None:
-        protect = Protect.OUTCOMES if people is None else Protect.PEOPLE
-    if protect is Protect.PEOPLE and people is None:
-        raise InputError("--protect people needs --people COLUMN: the column that says whose row each is.")
-    if protect is Protect.OUTCOMES and people is not None:
-        raise InputError(
-            "--protect outcomes is about each row, and --people about each person. Leave out one of them."
+def note_work(what: str, seconds: float, size: float, less: str) -> None:
+    """Say what exact models of many rows take, and what takes less, before any work is done."""
+    if seconds > PATIENCE:
+        note(
+            f"{what} {size / 2**30:.1f} GiB of memory or more, and {math.ceil(seconds / 60)} minute(s) or "
+            f"more on one core; Ctrl-C stops it, for nothing. {less}"
         )
-    if within is not None and (people is None or protect is Protect.ROWS):
-        raise InputError(
-            "--within is how outcomes of one person go together: it needs --people COLUMN, and public inputs."
-        )
-    return protect
 
 
-def _note_many(X: Any) -> None:
-    """Say what an exact model of many rows takes, and what takes less; before it starts."""
-    rows = len(np.unique(X, axis=0))
-    if rows <= _MANY:
-        return
-    minutes = rows**3 / _SPEED / 60
-    note(
-        f"note: an exact model of {rows} distinct rows takes {3 * 8 * rows**2 / 2**30:.1f} GiB of memory or "
-        f"more, and {math.ceil(minutes)} minute(s) or more on one core; Ctrl-C stops it, for nothing. "
-        "--inducing 500 takes far less of both, and so does a model that is learned, without --kernel."
-    )
-
-
-_MANY = 5000
-_SPEED = 1e10  # of the cube of the rows, in a second, roughly
+PATIENCE = 10.0
+"""Seconds of work that nobody need be told of."""
 
 
 def _note_people(data: Path, inputs: list[str], output: str) -> None:
     """Say so where a table seems to hold several rows of one person, and each row is protected by itself."""
     if data.is_dir():
         return
-    others = [name for name in tables.columns_of(data) if name != output]
-    found = repeated_ids(data, others)
+    found = repeated_ids(data, [name for name in tables.columns_of(data) if name != output])
     if found is not None:
         note(
             f"note: each row's outcome is protected by itself, and {found!r} looks like people who have "
@@ -368,129 +244,143 @@ def _note_people(data: Path, inputs: list[str], output: str) -> None:
         )
 
 
-def _check_model(
-    kernel: str | None,
-    noise: float | None,
-    at: str | None,
-    outcome: str,
-    for_set: dict[str, Any],
-    for_learned: dict[str, Any],
-) -> None:
-    """Raise, with what to do, if options do not go together: some are for a model that is set, or learned."""
-    learn = "or leave both out, and the model is learned"
-    if noise is not None and kernel is None:
-        raise InputError(f'--noise needs --kernel, such as --kernel "EQ(25, variance=660)"; {learn}.')
-    if noise is not None and outcome in CHANCES:
-        raise InputError("--noise: how outcomes scatter follows from their probability. Leave it out.")
-    if kernel is not None and noise is None and outcome == REAL:
-        raise InputError(f"--kernel needs --noise, the variance of outcomes at one input; {learn}.")
-    if kernel is not None and outcome != REAL:
-        _check_linked(outcome, for_set)
-    if kernel is not None and at is None:
-        raise InputError("--kernel needs --at: where predictions are wanted, such as --at grid:200.")
-    if kernel is None:
-        for name, given in for_set.items():
-            if given is not None:
-                raise InputError(
-                    f"--{name} needs --kernel and --noise. A model that is learned does without it: "
-                    f"{_WHY[name]}. Leave it out, or set the model."
-                )
-        return
-    for name, given in for_learned.items():
-        if given is not None:
-            raise InputError(
-                f"--{name} is for a model that is learned, and --kernel sets it. Leave out one of them."
-            )
+def _note_decimal(form: Format, plan: Any) -> None:
+    """Say so where nothing public tells how decimals are written, and they may well have commas."""
+    whole = plan.question.hides_inputs or bool((np.rint(plan.X) == np.asarray(plan.X)).all())
+    if form.delimiter != "," and form.decimal != "," and whole:
+        note(
+            f"note: the table is {form}: no public column has decimals to see. If its numbers are written "
+            "like 3,5, say --decimal ,"
+        )
 
 
-def _check_linked(outcome: str, for_set: dict[str, Any]) -> None:
-    """Raise for what only a plan of real outcomes has a choice of."""
-    for name in ("design", "calibration", "device", "approximation", "dask"):
-        if for_set[name] is not None:
-            raise InputError(
-                f"--{name} is for real outcomes, and these are {_NAMED[outcome]}: there is one way to "
-                "release them, on this machine. Leave it out."
-            )
-
-
-_NAMED = {YES_NO: "yes or no", COUNT: "counts", CLASSES: "one of several classes"}
-_WHY = {
-    "design": "each stage has one of its own, for what came out before",
-    "calibration": "its calibration is analytic",
-    "mean": "the level of outcomes is learned, too",
-    "device": "it is worked out on this machine's processor",
-    "approximation": "it has one of its own",
-    "dask": "it is worked out on this machine",
-}
-
-
-def _text(
-    plan: Plan | StagedPlan, inputs: list[str], output: str, out: Path | None, picture: Path | None
-) -> str:
-    parts = [noise_text(plan, inputs, output), "", str(plan.certificate), ""]
-    if out is None:
-        parts.append("Nothing was written. With -o plan.json this plan can be released.")
-    else:
-        unread = f"{output!r} was not read"
-        if isinstance(plan, RowsPlan):
-            unread = "no input or output column was read"
-        parts.append(f"plan file: {out}. Nothing was spent, and {unread}.")
-    if picture is not None:
-        parts.append(f"picture: {picture}")
-    return "\n".join(parts)
-
-
-def _point(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
-def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
+def _noise_text(plan: Any, inputs: list[str], output: str) -> str:
     """How much noise, in all and at some of the test points."""
-    summary = words.noise_summary(plan.noise_std, bounds_of(plan))
-    model = None if isinstance(plan, StagedPlan) else inducing_words(plan.gp)
-    errors = words.noise_lines(words.noise_summary(plan.expected_error, bounds_of(plan)))
-    rows = [
-        [
-            unit_words(outcome_of(plan), output),
-            "expected error",
-            "std of the privacy noise",
-            "of the bounds' width",
-        ]
+    bounds, direct = plan.rule.bounds, not plan.question.in_stages
+    lines = [
+        words.noise_lines(words.noise_summary(one, bounds)) for one in (plan.expected_error, plan.noise_std)
     ]
-    each = zip(errors, words.noise_lines(summary), strict=True)
-    rows += [[name, error, noise, share] for (name, error, _), (_, noise, share) in each]
+    rows = [["expected error", "std of the privacy noise", "of the bounds' width"]]
+    rows = [[plan.outcome.unit_words(output), *rows[0]]]
+    rows += [[name, error, *noise] for (name, error, _), (_, *noise) in zip(*lines, strict=True)]
+    model = inducing_words(plan.gp) if direct else None
     through = "" if model is None else f" through {model}"
     text = f"Over {len(plan.X_star)} test points, from {words.population(plan)}{through}:\n{table(rows)}"
     text += "\nThe expected error is of the predictions that readers use: privacy noise and model together."
     if len(inputs) == 1 and len(plan.X_star) > 1:
         picked = sorted({round(i * (len(plan.X_star) - 1) / 6) for i in range(7)})
         order = plan.X_star[:, 0].argsort(kind="stable")[picked]
-        shown = [_point(value) for value in first_column(plan)]
-        some = [[inputs[0], "expected error", "noise std", "GP's own std"]]
+        along = releases.named_points(plan, inputs, plan.X_star)[inputs[0]].tolist()
+        shown = [f"{one:.5g}" if isinstance(one, float) else str(one) for one in along]
         numbers = (plan.expected_error, plan.noise_std, plan.gp_std)
+        some = [[inputs[0], "expected error", "noise std", "GP's own std"]]
         some += [[shown[i], *(f"{one[i]:.4g}" for one in numbers)] for i in order]
         text += f"\n\n{table(some)}"
-    forecast = _forecast(plan) if isinstance(plan, StagedPlan) else ""
-    return f"{text}\n\n{forecast}" if forecast else text
+    return text if direct else f"{text}\n\n{_forecast(plan)}"
 
 
-def _forecast(plan: StagedPlan) -> str:
+def _forecast(plan: Any) -> str:
     """What the numbers of a plan in stages do not know yet."""
-    chances, learns = outcome_of(plan) in CHANCES, isinstance(plan.rule.prior, Hyperprior)
-    if chances:
-        text = "This is a careful forecast, with nothing known of the probabilities. "
-        text += f"In {plan.stages} stages the release learns the model,\nand where" if learns else "Where"
-        text += " probabilities are far from 1/2 there will be less noise."
+    learns = plan.question.kernel is None
+    text = "This is a forecast by the model alone: nothing is known of the outcomes."
+    if plan.outcome.percent:
+        model = f"In {plan.stages} stages the release learns the model,\nand where" if learns else "Where"
+        text = (
+            f"This is a careful forecast, with nothing known of the probabilities. {model} probabilities are "
+            "far from 1/2 there will be less noise."
+        )
     elif learns:
         text = (
             "This is a forecast, with nothing known but bounds: the median over what might be true. "
             f"In {plan.stages}\nstages the release learns where outcomes lie and how they scatter: the "
             "less, the less noise there will be."
         )
-    else:
-        text = "This is a forecast by the model alone: nothing is known of the outcomes."
-    if isinstance(plan, RowsPlan):
+    if plan.question.hides_inputs:
         text += (
             "\nRows are taken to be spread evenly over the box: where they are few, there will be more noise."
         )
     return text
+
+
+def grid_of(typed: Mapping[str, Any], inputs: Sequence[str]) -> Grid:
+    """The public grid."""
+    ranges = [(name, (_end(low, name), _end(high, name))) for name, low, high in typed["box"] or ()]
+    levels = [(name, _levels(name, listed)) for name, listed in typed["levels"] or ()]
+    box: dict[str, Any] = dict([*ranges, *levels])
+    if len(box) < len(ranges) + len(levels):
+        names = [name for name, _ in [*ranges, *levels]]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"--box and --levels: {twice!r} is there twice.")
+    for name in box:
+        if name not in inputs:
+            raise InputError(f"{name!r} is not among the inputs: {', '.join(inputs)}.")
+    for name in inputs:
+        if name not in box:
+            raise InputError(
+                f"--protect rows: the inputs are private, so say where {name!r} lies by public "
+                f"knowledge: --box {name} LO HI, or --levels {name} A,B,... for a category."
+            )
+    cells: dict[str, int] = {}
+    for word in typed["cells"] or ():
+        name, _, number = word.rpartition("=")
+        if not number.isdigit():
+            raise InputError(f"--cells must be a whole number, or NAME=N; got {word!r}.")
+        cells |= {name: int(number)} if name else dict.fromkeys(dict(ranges), int(number)) | cells
+    return Grid({name: box[name] for name in inputs}, cells or 40)
+
+
+def size_of(typed: Mapping[str, Any], data: Path, people: str | None, ids: str) -> int:
+    """How many rows, or people, there are: public. If nobody said it, it is counted, and that is said."""
+    if people is not None and typed["rows"] is not None:
+        raise InputError(
+            "--rows: where people are protected with all of their rows, the number of rows is private. "
+            "Leave it out, or say how many people there are: --n-people."
+        )
+    what, option = ("rows", "rows") if people is None else ("people", "n_people")
+    given, named = typed[option], f"--{option.replace('_', '-')}"
+    if given is None:
+        given = _counted(data, people, ids)
+        note(
+            f"note: {data.name} has {given} {what}, which was counted, and becomes public. "
+            f"If it is known otherwise, give {named}."
+        )
+    elif given < 1:
+        raise InputError(f"{named} must be a whole number above 0; got {given}.")
+    return int(given)
+
+
+def _levels(name: str, listed: str) -> list[Any]:
+    """Whole numbers if all are; else texts."""
+    levels: list[Any] = options.names(listed)
+    if len(set(levels)) < max(2, len(levels)):
+        raise InputError(f"--levels {name} must be two or more different ones: A,B,...")
+    try:
+        return list(map(int, levels))
+    except ValueError:
+        return levels
+
+
+def _counted(data: Path, people: str | None, how: str) -> int:
+    try:
+        if people is None:
+            return file_cells.n_rows(data)
+        ids = file_cells.read_ids(data, people, how=how)
+    except Exception:  # which might tell of private rows
+        raise file_cells.irregular(data) from None
+    if np.isnan(ids).any():
+        raise InputError(
+            f"{data.name}: it cannot be counted how many there are. Every row must name someone."
+        )
+    return len(np.unique(ids))
+
+
+def _end(typed: str, name: str) -> float | str:
+    """A number, or a date as it was typed."""
+    if day_of(typed) is not None:
+        return typed
+    try:
+        return float(options.plain(typed, f"--box {name}"))
+    except ValueError:
+        raise InputError(
+            f"--box {name} must have two numbers, LO and HI, or two dates such as 2024-05-31; got {typed!r}."
+        ) from None

@@ -1,37 +1,36 @@
-"""``cloakgp predict``: anywhere, as often as you like, for nothing."""
+"""``cloakgp predict`` and ``combine``: anywhere, as often as you like, for nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import numpy as np
 
-from cloakgp.checks import FloatArray
+import cloakgp
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note
-from cloakgp.errors import InputError
-from cloakgp.plans.opening import AnyRelease
-from cloakgp.workflow import boxes, points, releases, tables
-from cloakgp.workflow.outcomes import named_predictions
-from cloakgp.workflow.table_cells import as_numbers, read_points
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import InputError
+from cloakgp.data.columns import common
+from cloakgp.release import points
+from cloakgp.release.release import Release
+from cloakgp.release.showing import beside
+from cloakgp.workflow import releases, tables
+from cloakgp.workflow.inputs import points_in, points_of
 
 
 @command
 def predict(
-    release_file: options.ReleaseFile,
-    where: Annotated[
-        str, typer.Argument(metavar="POINTS", help="File of points, or grid:n over the inputs' range.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="Table to write (.csv or .parquet); stdout if absent.")
-    ] = None,
-    inputs: options.InputNames = None,
-    level: Annotated[float, typer.Option(help="Probability of the interval.")] = 0.95,
-    include_noise: Annotated[
-        bool, typer.Option("--include-noise", help="Intervals for one new outcome, not for the mean.")
-    ] = False,
-    as_json: options.Json = False,
+    release_file: Path,
+    where: str,
+    out: Path | None = None,
+    inputs: str | None = None,
+    level: float = 0.95,
+    include_noise: bool = False,
+    as_json: bool = False,
 ) -> Answer:
     """Predict at new points from a release: free, and without the data.
 
@@ -47,44 +46,90 @@ def predict(
     """
     options.check_writable(out, reads=[release_file, where])
     release = releases.load(release_file)
-    names, X, shown = _points(release, where, options.optional_names(inputs))
-    found = named_predictions(release, releases.predictions(release, X, level, include_noise))
-    taken = [name for name in names if name in found]
-    if taken:
-        raise ValueError(
-            f"an input column must not be called {taken[0]!r}, as a predicted one is. Rename it."
-        )
-    columns = (releases.named_points(release, names, X) if shown is None else shown) | found
-    if out is not None:
-        tables.write_columns(out, columns)
-    data: dict[str, Any] = {"points": len(X), "level": level, "table": None if out is None else str(out)}
+    X, shown = _asked_points([release], where, options.names(inputs) or None)
+    found = releases.named_predictions(release, releases.predictions(release, X, level, include_noise))
+    for name in found:
+        if name in shown:
+            raise ValueError(
+                f"an input column must not be called {name!r}, as a predicted one is. Rename it."
+            )
+    return _answer({"points": len(X), "level": level}, shown | found, out, f"{len(X)} predictions")
+
+
+@command
+def combine(
+    release_files: list[Path],
+    at: str,
+    out: Path | None = None,
+    inputs: str | None = None,
+    level: float = 0.95,
+    learn: bool = False,
+    as_json: bool = False,
+) -> Answer:
+    """Predict from release files of several custodians together: free, and without any data.
+
+    Each file must be about other people than the rest, all about one curve or map: then each promise stands
+    as it is. Inputs, bounds, promises and kinds may differ. For files of the same people that would be wrong,
+    and files that one data set of a ledger paid for are refused.
+
+    \b
+      cloakgp combine north.cloak west.cloak east.cloak --at grid:30 --inputs lat,lon -o map.csv
+    """
+    checks.number(level, "level", above=0.0, below=1.0)  # before any work
+    options.check_writable(out, reads=[*release_files, at])
+    files = [releases.load(file) for file in release_files]
+    X, shown = _asked_points(files, at, options.names(inputs) or None)
+    together = cloakgp.combine(files, same_data=False, model="learn" if learn else None)
+    mean, std = together.predict(X, return_std=True)
+    found = releases.normal(mean, std, level)
+    data = {"files": len(files), "points": len(X), "level": level}
+    return _answer(data, beside(shown, found), out, f"{len(X)} predictions from {len(files)} files")
+
+
+def _answer(data: dict[str, Any], columns: dict[str, Any], out: Path | None, said: str) -> Answer:
+    """The table, in a file or on stdout."""
+    data |= {"table": None if out is None else str(out)}
     if out is None:
-        data["columns"] = columns
-        return Answer(data, tables.encoded(columns).decode().rstrip("\n"))
-    return Answer(data, f"{len(X)} predictions: {out}. Nothing was spent.")
+        return Answer(data | {"columns": columns}, tables.encoded(columns).decode().rstrip("\n"))
+    tables.write_columns(out, columns)
+    return Answer(data, f"{said}: {out}. Nothing was spent.")
 
 
-def _points(
-    release: AnyRelease, where: str, inputs: list[str] | None
-) -> tuple[list[str], FloatArray, dict[str, Any] | None]:
-    """Names, points as numbers, and as they are written where that says more."""
-    box, known = releases.box_of(release), releases.columns_of(release)
-    if box is not None:
+def _asked_points(
+    files: Sequence[Release], where: str, inputs: list[str] | None
+) -> tuple[FloatArray, dict[str, Any]]:
+    """Where to predict, as numbers and as a table: in the box that all have, or over the inputs of all."""
+    first, boxes = files[0], [file.plan.grid for file in files if file.plan.grid is not None]
+    box = first.plan.grid
+    if box is not None and all(file.plan.grid == box for file in files):
         if inputs is not None and tuple(inputs) != box.names:
             raise InputError(f"--inputs must be the box's: {','.join(box.names)}; or leave it out.")
-        grid = points.is_grid(where)
-        return list(box.names), boxes.over(box, where) if grid else boxes.from_file(where, box), None
+        X = points_of(where, box.names, box)
+        return X, releases.named_points(first.plan, list(box.names), X)
+    if len({releases.n_inputs(file) for file in files}) > 1:
+        raise InputError("the files must all have the same number of input columns.")
+    if any(axis.category or axis.origin for box in boxes for axis in box.axes):
+        raise InputError("files with categories or dates can be combined only if their boxes are the same.")
+    known = common(file.plan.columns for file in files)
     if points.is_grid(where):
-        names = releases.input_names(release, inputs)
-        return names, points.grid(where, releases.inputs_of(release), known), None
-    if known is not None and inputs in (None, list(known.names)):
-        table = read_points(where, known)
-        X = as_numbers(where, known, table)
-        return list(known.names), X, {name: cells.values for name, cells in table.items()}
-    names = points.named_columns(where, releases.n_inputs(release), inputs)
-    if inputs is None and len(names) > 1:
-        note(
-            f"columns are taken in the order {', '.join(names)}. It must be that of the plan, which the "
-            "release file does not name; --inputs chooses it."
-        )
-    return names, points.from_file(where, names, limit=None), None
+        ends = np.vstack([_ends(file) for file in files])
+        names, X = releases.input_names(first, inputs), points.grid(where, ends, known)
+    elif known is not None and inputs in (None, list(known.names)):
+        table = tables.read_points(where, known)
+        return tables.as_numbers(where, known, table), {name: cells.values for name, cells in table.items()}
+    else:
+        names = releases.columns_in(where, first, inputs)
+        if inputs is None and len(names) > 1:
+            note(
+                f"columns are taken in the order {', '.join(names)}. It must be that of the plan, which the "
+                "release file does not name; --inputs chooses it."
+            )
+        X = points_in(where, names, limit=None)
+    return X, releases.named_points(first.plan, names, X)
+
+
+def _ends(file: Release) -> FloatArray:
+    """(2, D): from where to where its inputs are, or can be, where they are private."""
+    if file.plan.grid is None:
+        return np.array(points.ranges(file.plan.shown_inputs))
+    return np.array([[axis.low for axis in file.plan.grid.axes], [axis.high for axis in file.plan.grid.axes]])

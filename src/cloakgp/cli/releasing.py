@@ -1,55 +1,147 @@
-"""``cloakgp release``: the one private step, after everything public was checked and confirmed."""
+"""``cloakgp release``: the private step, after everything public was checked and confirmed; and who pays."""
 
 from __future__ import annotations
 
+import math
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from cloakgp.cli import options, picture_options
+from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, working
-from cloakgp.cli.paying import confirm, for_request, open_account
-from cloakgp.errors import InputError, Refused
+from cloakgp.core import checks
+from cloakgp.core.errors import InputError, Refused
+from cloakgp.data.formats import is_parquet
 from cloakgp.files import atomic
 from cloakgp.files.labels import NONE
-from cloakgp.ledger.charge import Account
-from cloakgp.plans.opening import AnyRelease, encode_release
-from cloakgp.plans.predictions import Plan
-from cloakgp.plans.staged import StagedPlan
-from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.rows.formats import Format, is_parquet
+from cloakgp.ledger import BudgetExceeded, Entry, Ledger
+from cloakgp.ledger.balances import terms_of
+from cloakgp.ledger.charging import Account
+from cloakgp.release import encoding
+from cloakgp.release.plan_file import PlanFile
+from cloakgp.release.planning import plan_from
+from cloakgp.release.release import Release
+from cloakgp.release.settings import Settings
 from cloakgp.workflow import private_step, releases, tables, words
-from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
-from cloakgp.workflow.learned_settings import AnySettings, PublicSettings
-from cloakgp.workflow.outcomes import bounds_of
-from cloakgp.workflow.plan_file import read_plan_file
-from cloakgp.workflow.row_settings import RowSettings
-from cloakgp.workflow.settings import Settings
-from cloakgp.workflow.spending import Request, request_name
+from cloakgp.workflow.inputs import check_cluster, check_columns, connected, open_ids, open_inputs, plan_for
+from cloakgp.workflow.spending import Request, quote, request_name
+
+
+@dataclass(frozen=True)
+class Payment:
+    """Options of commands that spend."""
+
+    ledger: str | None = None
+    dataset: str | None = None
+    no_ledger: bool = False
+    why: str = ""
+    who: str | None = None
+    again: str | None = None
+    yes: bool = False
+
+    def account(self, asked: Request) -> Account:
+        """The account that pays; none only if that was said in so many words.
+
+        Refused before anything is read if what is asked is not on the data set's terms: settings may be
+        somebody else's.
+        """
+        if self.no_ledger:
+            if self.dataset is not None or self.why or self.again is not None:
+                raise InputError(
+                    "--no-ledger goes without --dataset, --why and --again, which are the ledger's."
+                )
+            return Account()
+        if self.ledger is None or self.dataset is None:
+            raise InputError(
+                "who pays? Give --ledger URL and --dataset NAME (cloakgp ledger create makes both), or "
+                "--no-ledger to keep count of what was spent yourself."
+            )
+        # What is wrong with these is said here: later it would look like something wrong with the output
+        # column.
+        for name, typed in (("dataset", self.dataset), ("why", self.why), ("again", self.again)):
+            checks.text(typed or "-", name)
+        book = Ledger(self.ledger, who=self.who).naming(**vars(asked.reads))
+        book.balance(self.dataset).check_terms(asked.terms)
+        return Account(book, self.dataset, self.why)
+
+    def confirm(
+        self, account: Account, plan: Any, what: str, asked: Request, new: Path | None = None
+    ) -> Entry | None:
+        """Show what will be read, spent and left, and ask. The ledger's entry, if it was paid for before.
+
+        If something would be spent, there must be no file `new` yet.
+        """
+        columns, were = ("input and output columns", "were") if asked.whole_rows else ("output column", "was")
+        said = "\n  ".join([f"{what}.", *asked.lines()])
+        if account.ledger is None:
+            _check_absent(new)
+            note(f"{said}\n  no ledger keeps count of what is spent")
+        else:
+            price = quote(account.ledger, str(account.dataset), plan.cost, str(account.request))
+            left, after = price.before, price.after
+            if price.known is not None:
+                unfinished = account.ledger.is_unfinished(price.known.number)
+                note(f"{said if unfinished else what + '.'}\n{_known(price.known, unfinished, columns)}")
+                return price.known
+            _check_absent(new)
+            left.check_terms(terms_of(plan, asked.reads))
+            if not price.fits:
+                raise BudgetExceeded(
+                    f"the request does not fit into what is left of the budget. The {columns} {were} not "
+                    f"read, and nothing was spent.\n{what}.\n{left}"
+                )
+            note(
+                f"{said}\n"
+                f"  budget of {left.dataset!r}: epsilon {left.budget.epsilon:g} "
+                f"at delta {left.budget.delta:g}\n"
+                f"  spent so far: epsilon {left.spent:.4g}; with this: {after.spent:.4g}\n"
+                f"  left for one more release: epsilon {_down(left.left_for_release())} now, "
+                f"{_down(after.left_for_release())} afterwards"
+            )
+        if not self.yes:  # asked on stderr, since stdout is for the answer; no answer is a no
+            print(f"Read the {columns} and spend this? [y/N]", end=" ", file=sys.stderr, flush=True)
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+                raise Refused(f"declined. The {columns} {were} not read, and nothing was spent.")
+        return None
+
+
+def for_request(account: Account, request: str) -> Account:
+    """The same account, with the request's name."""
+    return account if account.ledger is None else replace(account, request=checks.text(request, "request"))
+
+
+def _known(entry: Entry, unfinished: bool, columns: str) -> str:
+    read = f"{columns} {'are' if columns.endswith('s') else 'is'}"
+    paid = f"entry {entry.number}, {entry.when}, by {entry.who}"
+    if unfinished:
+        return (
+            f"This was paid for before, and not finished: {paid}. It goes on where it stopped: the "
+            f"{read} read, and nothing more is spent. If the outcomes changed since, use --again LABEL."
+        )
+    return (
+        f"This was answered before: {paid}. That answer is given again, the {read} not read, and "
+        "nothing is spent. If the outcomes changed since, or for a new answer, use --again LABEL."
+    )
+
+
+def _down(epsilon: float) -> str:
+    """Rounded down: what is said to be left must fit (plans calibrate with a margin of 1e-8)."""
+    return f"{math.floor(epsilon * 1e4 * (1 + 2e-9)) / 1e4:g}"
 
 
 @command
 def release(
-    plan_file: Annotated[Path, typer.Argument(help="Made by cloakgp plan (.json).", show_default=False)],
-    data: options.Data,
-    out: Annotated[Path, typer.Option("-o", "--out", help="Release file (.cloak).", show_default=False)],
-    ledger: options.Ledger = None,
-    dataset: options.Dataset = None,
-    no_ledger: options.NoLedger = False,
-    why: options.Why = "",
-    who: options.Who = None,
-    missing: options.Missing = options.MissingWord.error,
-    again: options.Again = None,
-    dask: options.Dask = None,
-    title: picture_options.Title = None,
-    units: picture_options.Units = None,
-    source: picture_options.Source = None,
-    date: picture_options.Date = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing release file.")] = False,
-    yes: options.Yes = False,
-    as_json: options.Json = False,
+    plan_file: Path,
+    data: Path,
+    out: Path,
+    *,
+    payment: Payment,
+    missing: str = "error",
+    dask: str | None = None,
+    labels: options.Labels,
+    overwrite: bool = False,
+    as_json: bool = False,
 ) -> Answer:
     """Release from a plan file: reads the output column, and spends.
 
@@ -70,114 +162,94 @@ def release(
       cloakgp release plan.json trips.parquet --dask tcp://10.0.0.5:8786 \\
           --ledger sqlite:///budget.db --dataset riders -o trips.cloak
     """
-    NONE.changed(title=title, units=units, source=source, date=date)  # refused before anything is spent
-    stored, settings = read_plan_file(plan_file)
-    check_cluster(dask, isinstance(settings, Settings) and settings.may_stream)
+    NONE.changed(**vars(labels))  # refused before anything is spent
+    stored = PlanFile.read(plan_file)
+    settings = stored.settings
+    _check_columns_named(stored, plan_file.name)
+    check_cluster(dask, settings.may_stream and not settings.in_stages)
     check_columns(data, settings.inputs, settings.output, dask is not None, settings.people)
-    options.check_writable(out, reads=[data, plan_file, *options.ledger_file(ledger)])
+    options.check_writable(out, reads=[data, plan_file, payment.ledger])
     asked = Request.of(settings)
-    account = open_account(ledger, dataset, no_ledger, why, who, again, asked)
-    account = for_request(account, request_name("release", again, question=stored.question, data=data.name))
+    name = request_name("release", payment.again, question=stored.question, data=data.name)
+    account = for_request(payment.account(asked), name)
     with connected(dask):
         with working("planning"):
             plan = _plan_again(settings, data, dask is not None)
         differs = stored.check(plan)
         if differs is not None:
             note(f"warning: {differs}")
-        inputs = f"{', '.join(settings.inputs)} and {settings.output}"
-        of = inputs if asked.whole_rows else repr(settings.output)
-        known = confirm(
-            account,
-            plan,
-            f"Release {of} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP",
-            asked,
-            yes,
-            before=lambda: None if overwrite else _absent(out),
+        of = (
+            f"{', '.join(settings.inputs)} and {settings.output}"
+            if asked.whole_rows
+            else repr(settings.output)
         )
-        column, form = (str(data), settings.output, missing.value, account), _form(settings, data)
+        what = f"Release {of} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP"
+        known = payment.confirm(account, plan, what, asked, new=None if overwrite else out)
         with working("releasing"):
-            if isinstance(plan, RowsPlan):
-                of_people = (*column[:2], settings.people, *column[2:])
-                made = private_step.release_rows(plan, *of_people, form)
-            elif dask is None:
-                made = private_step.release(plan, *column, form)
-            else:
-                assert isinstance(plan, Plan)  # checked before: no other kind goes to a cluster
-                made = private_step.release_on_cluster(plan, *column)
-    made = made.labelled(title=title, units=units, source=source, date=date)
+            column = str(data), settings.output, missing, account, _form(settings, data), settings.people
+            made = private_step.release(plan, *column, dask=dask is not None)
+    made = made.labelled(**vars(labels))
     _save(made, out, overwrite or known is None)
     return _answer(made, out, account, known is not None)
 
 
-def _plan_again(settings: AnySettings, data: Path, dask: bool) -> Plan | StagedPlan:
+def _check_columns_named(stored: PlanFile, name: str) -> None:
+    """Raise unless a plan that was made in Python says which columns of a table it is about."""
+    settings = stored.settings
+    there = {
+        "inputs": bool(settings.inputs),
+        "output": bool(settings.output),
+        "people": settings.people is not None or not (stored.people or settings.max_rows),
+        "earlier releases": not settings.given,
+    }
+    for what, named in there.items():
+        if not named:
+            raise InputError(
+                f"{name}: made in Python, and names no {what} that a command could read. Release from it "
+                "there, with cloakgp.load_plan; or name its columns: cloakgp.Columns.of(X, response=...)."
+            )
+
+
+def _plan_again(settings: Settings, data: Path, dask: bool) -> Any:
     """The plan of the settings, from this table: nothing of it came with the plan file."""
-    if isinstance(settings, RowSettings):
-        return settings.plan()
-    people = open_ids(data, settings.people, settings.reading, settings.ids)
-    return settings.plan(_inputs(settings, data, dask), people)
+    if settings.hides_inputs:
+        return plan_from(settings)
+    streams, read = settings.may_stream, (settings.columns, settings.reading, settings.missing_inputs)
+    X = open_inputs(data, settings.inputs, streams, dask, *read)
+    return plan_for(settings, X, open_ids(data, settings.people, settings.reading, settings.ids))
 
 
-def _inputs(settings: PublicSettings, data: Path, dask: bool) -> Any:
-    """The inputs of a table as settings say; with NaN where rows are to be left out."""
-    return open_inputs(
-        data,
-        settings.inputs,
-        settings.may_stream,
-        dask,
-        settings.columns,
-        settings.reading,
-        settings.missing_inputs,
-    )
-
-
-def _form(settings: AnySettings, data: Path) -> Format | None:
+def _form(settings: Settings, data: Path) -> Any:
     """How the table is written: as it was when planned; or as its header and public inputs say."""
     if settings.reading is not None or data.is_dir() or is_parquet(data):
         return settings.reading
-    return tables.reading(data, [] if isinstance(settings, RowSettings) else settings.inputs)
+    return tables.reading(data, [] if settings.hides_inputs else settings.inputs)
 
 
-def _answer(release: AnyRelease, out: Path, account: Account, known: bool) -> Answer:
-    fit = releases.model_check(release)
-    found = {
-        "release": str(out),
-        "spent": not known,
-        "certificate": release.certificate.to_dict(),
-        "noise_std": words.noise_summary(releases.noise_of(release), bounds_of(release.plan)),
-        "model_check": None if fit is None else {**vars(fit), "words": fit.words},
-        "ledger": None,
-    }
-    text = [f"release file: {out}"]
-    if fit is not None:
-        text.append(f"model check: {fit}")
-    if release.receipt is not None:
-        balance = account.ledger.balance(account.dataset)
-        found["ledger"] = {
-            "dataset": release.receipt.dataset,
-            "entry": release.receipt.entry,
-            "head": release.receipt.head,
-            "left_for_release": balance.left_for_release(),
-            "left_for_selection": balance.left_for_selection(),
-        }
-        where = (
-            f"{words.on_record(release.kind)} entry {release.receipt.entry} of {release.receipt.dataset!r}"
-        )
-        text.append(f"{where}; nothing was spent now." if known else f"{where}.")
-        text.append(str(balance))
-    else:
+def _answer(release: Release, out: Path, account: Account, known: bool) -> Answer:
+    fit, receipt = releases.model_check(release), release.receipt
+    found = {"release": str(out), "spent": not known, **words.facts(release, fit), "ledger": None}
+    text = [f"release file: {out}", *([] if fit is None else [f"model check: {fit}"])]
+    if receipt is None:
         text.append("No ledger keeps count: note that this was spent.")
+    else:
+        balance = account.ledger.balance(account.dataset)
+        left = {name: getattr(balance, name)() for name in ("left_for_release", "left_for_selection")}
+        found["ledger"] = vars(receipt) | left
+        where = f"{words.on_record(release)} entry {receipt.entry} of {receipt.dataset!r}"
+        text += [f"{where}; nothing was spent now." if known else f"{where}.", str(balance)]
     return Answer(found, "\n".join([*text, f"Check it with: cloakgp verify {out}"]))
 
 
-def _absent(out: Path) -> None:
-    if out.exists():
+def _check_absent(out: Path | None) -> None:
+    if out is not None and out.exists():
         raise Refused(
             f"{out} exists already. A new release is a new spend: name another file, or say --overwrite. "
             "Nothing was spent."
         )
 
 
-def _save(release: AnyRelease, out: Path, replace: bool) -> None:
+def _save(release: Release, out: Path, replace: bool) -> None:
     """Write the file; one that exists is replaced only by itself, unless that was asked for."""
     if out.exists() and not replace and not releases.holds(out, release):
         raise Refused(
@@ -185,11 +257,9 @@ def _save(release: AnyRelease, out: Path, replace: bool) -> None:
             "another file, or say --overwrite. Nothing was spent."
         )
     try:
-        atomic.write(out, encode_release(release))
+        atomic.write(out, encoding.encode(release))
     except OSError as error:
-        after = (
-            "The release is lost, and was spent."
-            if release.receipt is None
-            else "The release is on record in the ledger: run the same command again, for nothing."
-        )
+        after = "The release is lost, and was spent."
+        if release.receipt is not None:
+            after = "The release is on record in the ledger: run the same command again, for nothing."
         raise InputError(f"{out}: could not be written ({error.strerror}). {after}") from None

@@ -5,11 +5,15 @@ environment variable ``CLOAKGP_DATA`` names, else from the publisher, once, into
 ``make_*`` generate look-alikes from formulas with a public seed.
 """
 
-from cloakgp.datasets.citibike import CITIBIKE_BOX, fetch_citibike
 from cloakgp.datasets.dataset import Dataset, DatasetError
 from cloakgp.datasets.generated import make_bike_like, make_city_like, make_kung_like
-from cloakgp.datasets.kung import fetch_kung
-from cloakgp.datasets.london import LONDON_BOX, fetch_london_prices
+from cloakgp.datasets.published import (
+    CITIBIKE_BOX,
+    LONDON_BOX,
+    fetch_citibike,
+    fetch_kung,
+    fetch_london_prices,
+)
 
 __all__ = [
     "CITIBIKE_BOX",

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cloakgp.checks import FloatArray
+import numpy as np
+
+from cloakgp.core.checks import FloatArray
 
 
 class DatasetError(ValueError):
     """A file is not what it should be: a wrong checksum, a missing column, a damaged archive."""
+
+
+TRIP = dict.fromkeys(("start latitude", "start longitude", "end latitude", "end longitude"), "degrees")
+TRIP["duration"] = "s"
+"""Columns of bike trips, and their units."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,3 +65,12 @@ class Dataset:
             f"<Dataset: {len(self.X)} rows of {', '.join(columns[:-1])} -> {columns[-1]}; "
             f"{kind}, {self.source}>"
         )
+
+
+def dataset(
+    table: FloatArray, columns: dict[str, str], source: str, licence: str, generated: bool = False
+) -> Dataset:
+    """The first columns of a table as X and the next one as y; `columns` are their names and units."""
+    X, y = np.split(table[:, : len(columns)], [-1], axis=1)
+    names, units = tuple(columns), tuple(columns.values())
+    return Dataset(X.copy(), y[:, 0].copy(), names, units, source, licence, generated)

@@ -10,16 +10,9 @@ import operator
 
 import numpy as np
 
-from cloakgp.checks import FloatArray
-from cloakgp.datasets.dataset import Dataset
-from cloakgp.errors import ArgumentError
-
-NOBODYS = "generated, nobody's: free to use for anything"
-
-_ADULT = 18.0  # years
-_OLDEST = 88.0  # years
-_ADULT_HEIGHT = 150.0  # cm
-_SPREAD = 6.5  # cm, among people of one age
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import ArgumentError
+from cloakgp.datasets.dataset import TRIP, Dataset, dataset
 
 
 def make_kung_like(n: int = 287, seed: int = 0) -> Dataset:
@@ -52,30 +45,21 @@ def make_kung_like(n: int = 287, seed: int = 0) -> Dataset:
     n = _count(n)
     random = np.random.default_rng(seed)
     girl = random.random(n) < 1 / 3
-    girls_age = random.uniform(0.0, _ADULT, n)
-    adults_age = _ADULT + (_OLDEST - _ADULT) * random.beta(1.1, 1.9, n)
+    girls_age = random.uniform(0.0, 18.0, n)
+    adults_age = 18.0 + 70.0 * random.beta(1.1, 1.9, n)
     age: FloatArray = np.where(girl, girls_age, adults_age).round(1)
-    height: FloatArray = _growth(age) + _SPREAD * random.standard_normal(n)
-    return Dataset(
-        age[:, None],
-        height,
-        ("age", "height"),
-        ("years", "cm"),
-        f"cloakgp.datasets.make_kung_like(n={n}, seed={seed})",
-        NOBODYS,
-        generated=True,
-    )
+    height: FloatArray = _growth(age) + 6.5 * random.standard_normal(n)
+    return _made("make_kung_like", n, seed, {"age": "years", "height": "cm"}, age, height)
 
 
 def _growth(age: FloatArray) -> FloatArray:
     """Mean height in cm: 60 at birth, half of the way to adulthood by the age of seven."""
-    curve: FloatArray = _ADULT_HEIGHT * (1 - 0.6 * np.exp(-((age / 9.0) ** 1.3)))
+    curve: FloatArray = 150.0 * (1 - 0.6 * np.exp(-((age / 9.0) ** 1.3)))
     return curve
 
 
-_CENTRE = (530.0, 180.0)  # km, of a square from 480 to 580 km east and 130 to 230 km north
+_CENTRE = np.array([530.0, 180.0])  # km, of a square from 480 to 580 km east and 130 to 230 km north
 _TOWNS = np.array([(507.0, 222.0), (576.0, 166.0), (486.0, 155.0), (571.0, 207.0), (525.0, 138.0)])
-_SHARES = {"centre": 0.6, "town": 0.2, "bridge": 0.1, "outskirts": 0.1}
 
 
 def make_city_like(n: int = 4766, seed: int = 0) -> Dataset:
@@ -107,38 +91,31 @@ def make_city_like(n: int = 4766, seed: int = 0) -> Dataset:
     """
     n = _count(n)
     random = np.random.default_rng(seed)
-    kind = random.choice(len(_SHARES), size=n, p=list(_SHARES.values()))
+    kind = random.choice(4, size=n, p=[0.6, 0.2, 0.1, 0.1])  # centre, towns, bridges, outskirts
     town = _TOWNS[random.integers(len(_TOWNS), size=n)]
     spread = random.standard_normal((n, 2))
     along = random.random((n, 1))
     angle, radius = 2 * np.pi * random.random(n), 48.0 * np.sqrt(random.random(n))
-    centre = np.array(_CENTRE)
     places = np.stack(
         [
-            centre + 14.0 * spread,
+            _CENTRE + 14.0 * spread,
             town + 2.5 * spread,
-            centre + along * (town - centre) + 1.5 * spread,
-            centre + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]),
+            _CENTRE + along * (town - _CENTRE) + 1.5 * spread,
+            _CENTRE + radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]),
         ]
     )[kind, np.arange(n)]
-    places = np.clip(places, np.array([480.0, 130.0]), np.array([580.0, 230.0]))
+    places = np.clip(places, _CENTRE - 50.0, _CENTRE + 50.0)
     price = _price(places) + 90.0 * random.standard_normal(n)
     price = np.abs(price - 100.0) + 100.0  # fold back into 100 to 500
     price = np.clip(500.0 - np.abs(500.0 - price), 100.0, 500.0)
-    return Dataset(
-        (1000.0 * places).round(),
-        (2.0 * price).round() * 500.0,
-        ("easting", "northing", "price"),
-        ("m", "m", "pounds"),
-        f"cloakgp.datasets.make_city_like(n={n}, seed={seed})",
-        NOBODYS,
-        generated=True,
-    )
+    columns = {"easting": "m", "northing": "m", "price": "pounds"}
+    table = (1000.0 * places).round(), (2.0 * price).round() * 500.0
+    return _made("make_city_like", n, seed, columns, *table)
 
 
 def _price(places: FloatArray) -> FloatArray:
     """Mean price in thousands: a broad hill west of the centre on a slope down to the east."""
-    east, north = places[:, 0] - _CENTRE[0], places[:, 1] - _CENTRE[1]
+    east, north = (places - _CENTRE).T
     hill = 90.0 * np.exp(-((east + 15.0) ** 2 + north**2) / (2 * 25.0**2))
     mean: FloatArray = 275.0 + hill - 1.0 * east - 0.6 * north
     return mean
@@ -146,8 +123,6 @@ def _price(places: FloatArray) -> FloatArray:
 
 _LATITUDES, _LONGITUDES = (40.680, 40.787), (-74.017, -73.930)  # degrees
 _KM = np.array([111.2, 84.3])  # in a degree of latitude, of longitude
-_BLOCK = 0.36  # km between stations
-_LONGEST = 2000.0  # s
 
 
 def make_bike_like(n: int = 5000, seed: int = 0) -> Dataset:
@@ -195,20 +170,13 @@ def make_bike_like(n: int = 5000, seed: int = 0) -> Dataset:
     usual = 60.0 + 390.0 * ridden - 14.0 * ridden**2
     slow = np.where(random.random(n) < 0.1, random.exponential(0.8, n), 0.0)
     seconds = usual * np.exp(0.36 * random.standard_normal(n) + slow)
-    return Dataset(
-        np.hstack([stations[start], stations[end]]),
-        np.clip(seconds.round(), 61.0, _LONGEST),
-        ("start latitude", "start longitude", "end latitude", "end longitude", "duration"),
-        ("degrees", "degrees", "degrees", "degrees", "s"),
-        f"cloakgp.datasets.make_bike_like(n={n}, seed={seed})",
-        NOBODYS,
-        generated=True,
-    )
+    table = stations[start], stations[end], np.clip(seconds.round(), 61.0, 2000.0)
+    return _made("make_bike_like", n, seed, TRIP, *table)
 
 
 def _stations(random: np.random.Generator) -> FloatArray:
     """Latitude and longitude of each: a grid turned by 29 degrees, less a river and the city's edges."""
-    steps = np.arange(-24, 25) * _BLOCK
+    steps = np.arange(-24, 25) * 0.36  # km between stations
     across, up = (axis.ravel() for axis in np.meshgrid(steps, steps))
     turn = np.deg2rad(29.0)
     east, north = across * np.cos(turn) + up * np.sin(turn), up * np.cos(turn) - across * np.sin(turn)
@@ -242,3 +210,10 @@ def _count(n: int) -> int:
     if n < 1:
         raise ArgumentError("n", "must be at least 1", str(n))
     return n
+
+
+def _made(maker: str, n: int, seed: int, columns: dict[str, str], *table: FloatArray) -> Dataset:
+    """A data set that says how it was made."""
+    source = f"cloakgp.datasets.{maker}(n={n}, seed={seed})"
+    licence = "generated, nobody's: free to use for anything"
+    return dataset(np.column_stack(table), columns, source, licence, generated=True)

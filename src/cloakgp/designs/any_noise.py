@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 
-from cloakgp.checks import FloatArray
-from cloakgp.designs import in_cells
-from cloakgp.designs.in_cells import CellAnchor, InCells
+from cloakgp.core.checks import FloatArray
+from cloakgp.data.blas import one_blas_thread
 from cloakgp.designs.posterior import Aim, Anchor, anchor, posterior
 from cloakgp.designs.solution import Solution
 from cloakgp.designs.solve import ROUGH, mse
 from cloakgp.model.smoothers import Smoother
-from cloakgp.rows.blas import one_blas_thread
 
 _LEAST = 0.6  # of an anchor's variance: more noise is easier to go on to than less
 _KEPT = 2  # anchors: each is as large as two solutions
@@ -34,32 +32,18 @@ class AnyNoise:
     def __init__(self, smoother: Smoother, weights: FloatArray, unit: float) -> None:
         self._unit = unit
         with one_blas_thread():
-            self._aim = aim = Aim(smoother, weights)
-            self._cells: InCells | None = None
-            if aim.factored is not None and smoother.n_rows >= 2 * in_cells.LARGE:
-                self._cells = InCells(aim)
-            else:
-                self._start = mse(smoother, weights, ROUGH, 1.0).reduce
-        self._anchors: dict[tuple[float, int], Anchor | CellAnchor] = {}
+            self._aim = Aim(smoother, weights)
+            self._start = mse(smoother, weights, ROUGH, 1.0).reduce
+        self._anchors: dict[tuple[float, int], Anchor] = {}
 
+    @one_blas_thread()  # products have threads of their own, which do not wait for each other
     def solve(self, gap: float, noise_variance: float) -> Solution:
         """The design for noise of this variance."""
-        with one_blas_thread():  # products have threads of their own, which do not wait for each other
-            return self._solved(gap, noise_variance)
-
-    def _solved(self, gap: float, noise_variance: float) -> Solution:
         level = 2 * math.floor(math.log2(noise_variance / self._unit / _LEAST) / 2)
         found = self._anchors.get((gap, level))
         if found is None:
-            variance = math.ldexp(self._unit, level)
-            if self._cells is None:
-                found = anchor(self._aim, self._start, _LOOSER * gap, variance)
-            else:
-                found = self._cells.anchor(_LOOSER * gap, variance)
+            found = anchor(self._aim, self._start, _LOOSER * gap, math.ldexp(self._unit, level))
             self._anchors[gap, level] = found
             for old in list(self._anchors)[:-_KEPT]:
                 self._anchors.pop(old, None)  # others, in threads of their own, may have done so
-        if isinstance(found, CellAnchor):
-            assert self._cells is not None
-            return self._cells.posterior(found, gap, noise_variance)
         return posterior(self._aim, found, gap, noise_variance)

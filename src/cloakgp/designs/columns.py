@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from cloakgp.checks import FloatArray
-from cloakgp.errors import Argument, Message
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import Argument, Message
 from cloakgp.model.arrays import Array, like, on_host, r_factor, squared_lengths, times_wide, wide_dots
 from cloakgp.model.smoothers import Rows, Smoother, blocks
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from array_api_compat import array_namespace
 
-from cloakgp.checks import FloatArray
+from cloakgp.core.checks import FloatArray
 from cloakgp.designs.lbfgs import minimise
 from cloakgp.designs.shapes import Climb, Point, Shape
 from cloakgp.model.arrays import Array, like, r_factor, squared_lengths, weighted_gram

@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cloakgp.checks import FloatArray
+from cloakgp.core.checks import FloatArray
+from cloakgp.data.chunks import evenly
 from cloakgp.designs.columns import Columns
 from cloakgp.designs.newton import NewtonClimb
 from cloakgp.designs.shapes import Climb, Criterion, Shape
 from cloakgp.model.arrays import like, on_host, weighted_gram
 from cloakgp.model.smoothers import Rows
-from cloakgp.rows.chunks import evenly
 
 WORKING_SET = 6000
 """Up to this many rows are searched at once."""
@@ -43,8 +43,6 @@ class Found:
     lower: float
     iterations: int
     converged: bool
-    v: FloatArray
-    """(N,) multipliers of all rows."""
 
 
 def search(
@@ -52,18 +50,11 @@ def search(
     criterion: Criterion,
     gap: float,
     climb_type: type[Climb] = NewtonClimb,
-    last: FloatArray | None = None,
 ) -> Found:
-    """A shape whose bounds are within the relative `gap`, or the best found.
-
-    `last` are multipliers of the first rows, from a search that did without the others.
-    """
+    """A shape whose bounds are within the relative `gap`, or the best found."""
     at_once = WORKING_SET // climb_type.slower
     lower, inner = 0.0, _INNER * gap
-    if last is not None:
-        rows = np.flatnonzero(last)
-        v, inner = last[rows], np.inf  # first of all, see what they are worth
-    elif columns.n_rows > at_once:
+    if columns.n_rows > at_once:
         rows = _first_rows(columns, criterion, at_once)
         v = np.ones(len(rows))
     else:
@@ -77,9 +68,7 @@ def search(
         g = columns.squared_norms(point.shape.transform)
         upper = point.shape.size * float(g.max())
         if best is None or upper < best.upper:
-            full = np.zeros(columns.n_rows)
-            full[rows] = on_host(point.v)
-            best = Found(point.shape, float(g.max()), upper, lower, iterations, False, full)
+            best = Found(point.shape, float(g.max()), upper, lower, iterations, False)
         if best.upper <= lower * (1 + gap):
             break
         inner = _INNER * gap

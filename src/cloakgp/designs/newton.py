@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from array_api_compat import array_namespace
 
-from cloakgp.checks import FloatArray
+from cloakgp.core.checks import FloatArray
 from cloakgp.designs.shapes import Climb, Point, Shape, Smooth
 from cloakgp.model.arrays import (
     Array,

@@ -23,9 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from cloakgp.checks import FloatArray
+from cloakgp.core.checks import FloatArray
 from cloakgp.designs.lbfgs import minimise
-from cloakgp.designs.seen import ByFactors, BySmoother, Seen
 from cloakgp.designs.solution import Solution
 from cloakgp.model.arrays import Array, column_dots, like, on_host, times_wide, wide_dots
 from cloakgp.model.smoothers import Smoother, blocks
@@ -53,16 +52,11 @@ class Aim:
 
     def __init__(self, smoother: Smoother, weights: FloatArray) -> None:
         self.smoother, self.weights = smoother, weights
-        self.factored = factored = getattr(smoother, "factored", None)
-        xp = array_namespace(smoother.cross if factored is None else factored.star)
+        xp = array_namespace(smoother.cross)
         self.explained = on_host(smoother.explained_variance)
-        if factored is None:
-            C = xp.concat([smoother.columns(block) for block in blocks(smoother.n_rows)], axis=1)
-            self.spread = _symmetric(wide_dots(C, smoother.cross.T))  # C K C'
-            self.reach = on_host(xp.abs(smoother.cross).sum(axis=0)) ** 2
-        else:
-            self.spread = _symmetric(factored.T @ factored.information @ factored.star)
-            self.reach = factored.reach
+        self.C = xp.concat([smoother.columns(block) for block in blocks(smoother.n_rows)], axis=1)
+        self.spread = _symmetric(wide_dots(self.C, smoother.cross.T))  # C K C'
+        self.reach = on_host(xp.abs(smoother.cross).sum(axis=0)) ** 2
         root = like(self.spread, np.sqrt(weights))
         eigenvalues, U = xp.linalg.eigh(root[:, None] * self.spread * root)
         eigenvalues, U = xp.flip(eigenvalues), xp.flip(U, axis=1)
@@ -70,9 +64,7 @@ class Aim:
         self.unit = float(eigenvalues[keep].sum())
         self.prior = eigenvalues[keep] / self.unit
         self.turn = root[:, None] * U[:, keep] / np.sqrt(self.unit)
-        self.rows: Seen = (
-            BySmoother(C, smoother, self.turn) if factored is None else ByFactors(factored, self.turn)
-        )
+        self.cross = times_wide(self.turn.T, smoother.cross.T)  # (n, N)
 
     def left(self, start: Array, s: float) -> float:
         """What measurements `start` C leave unknown under noise of variance s, as a share of the prior's."""
@@ -142,19 +134,10 @@ def denoising(smoother: Smoother, B: Array, noise_variance: float) -> tuple[Arra
 
     These are of what the measurements leave unknown beside what y itself does.
     """
-    covariance, H = _joint(smoother, B)
-    gain = _gain(covariance, H, noise_variance)
+    B = like(smoother.cross, B)
+    H = B @ smoother.cross
+    gain = _gain(smoother.times_covariance(B) @ B.T, H, noise_variance)
     return gain, smoother.explained_variance - column_dots(gain.T, H)
-
-
-def _joint(smoother: Smoother, B: Array) -> tuple[Array, Array]:
-    """The covariance of measurements B y (q, q), and with f(X*) (q, P)."""
-    factored = getattr(smoother, "factored", None)
-    if factored is None:
-        B = like(smoother.cross, B)
-        return smoother.times_covariance(B) @ B.T, B @ smoother.cross
-    BF, own = factored.measured(B)
-    return BF @ BF.T + own, BF @ factored.star
 
 
 def _gain(covariance: Array, H: Array, noise_variance: float) -> Array:
@@ -168,7 +151,7 @@ class Point:
     """Measurements with unit columns, and what they leave unknown, as a share of the prior's."""
 
     B: Array  # (q, N)
-    BK: Array  # (q, N), or what stands for it
+    BK: Array  # (q, N)
     covariance: Array  # (q, q): B K B'
     H: Array  # (q, r)
     Y: Array  # (q, r)
@@ -192,16 +175,11 @@ class Point:
 class Search:
     """In the aim's coordinates, without those that hardly matter beside `left`: about what will be."""
 
-    memory = 15
-    """Steps that the next ones are made from."""
-
-    def __init__(
-        self, aim: Aim, s: float, gap: float, left: float, rows: Seen | None = None, n: int | None = None
-    ) -> None:
+    def __init__(self, aim: Aim, s: float, gap: float, left: float) -> None:
         self.aim, self.s, self.gap, self.unit = aim, s, gap, aim.unit
         self.xp = xp = array_namespace(aim.spread)
-        self.n = n = n or aim.first(_TAIL * gap * left)
-        self.rows, self.prior = (rows or aim.rows).first(n), xp.diag(aim.prior[:n])
+        n = aim.first(_TAIL * gap * left)
+        self.cross, self.prior = aim.cross[:n], xp.diag(aim.prior[:n])
         self.known_share = float(aim.prior[:n].sum())
         self.evaluations, self.looked, self.look_at = 0, 0, 0
         self.progress = self.seen = self.excess = np.inf
@@ -215,7 +193,7 @@ class Search:
         values, vectors = self.xp.linalg.eigh(_symmetric(start @ self.aim.spread @ start.T))  # B K B'
         signal = vectors[:, values > min(_IDLE * self.s, 0.1 * float(values[-1]))]
         room = _ROOM * int((values > self.s).sum()) - signal.shape[1]
-        return filled((signal.T @ start) @ self.rows.C, max(room, _FILL))
+        return filled((signal.T @ start) @ self.aim.C, max(room, _FILL))
 
     def run(self, start: Array) -> None:
         """From measurements with unit columns."""
@@ -243,7 +221,6 @@ class Search:
             first_step=first_step,
             done=self._done,
             evaluations=_EVALUATIONS - self.evaluations,
-            memory=self.memory,
         )
         self._done(last=True)
 
@@ -251,16 +228,17 @@ class Search:
         """On what any measurements leave unknown."""
         v = self.xp.sqrt(column_dots(point.pull, point.pull))
         left = self.prior - point.Y.T @ point.H
-        E = self.rows.rest(point.Y, point.B, point.BK)
+        E = self.cross - times_wide(point.Y.T, point.BK)
         return lower_bound(E, v, left, left - self.s * point.Y.T @ point.Y, self.s)
 
     def at(self, raw: Array) -> Point:
         """What measurements in these columns, each made 1 long, leave unknown."""
         B = raw / self.xp.sqrt(column_dots(raw, raw))
-        BK, covariance, H = self.rows.of(B)
-        covariance = _symmetric(covariance)
+        BK = self.aim.smoother.times_covariance(B)
+        covariance, H = _symmetric(wide_dots(BK, B)), wide_dots(B, self.cross)
         Y = _gain(covariance, H, self.s).T
-        pull = self.rows.pull(Y, B, BK)
+        pull = times_wide(Y, self.cross)
+        pull -= times_wide(Y @ Y.T, BK)
         value = self.known_share - float((H * Y).sum())
         point = Point(B, BK, covariance, H, Y, pull, value)
         self.evaluations += 1

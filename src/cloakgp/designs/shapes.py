@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cloakgp.checks import FloatArray
+from cloakgp.core.checks import FloatArray
 from cloakgp.model.arrays import Array
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cloakgp.checks import FloatArray
 from cloakgp.model.arrays import Array, on_host
 from cloakgp.model.smoothers import Rows, Smoother
 
@@ -13,7 +12,7 @@ from cloakgp.model.smoothers import Rows, Smoother
 class Solution:
     """Measurements B whose columns have norm at most 1, and predictions from them.
 
-    B is either `reduce` C, or given outright as `matrix`, or by `features`. `objective` and `lower_bound` are
+    B is either `reduce` C, or given outright as `matrix`. `objective` and `lower_bound` are
     variances, for noise of unit std on each measurement: the design's own size of noise, and a
     proven lower bound on the best that any design could reach. The arrays live where the
     smoother's do.
@@ -28,10 +27,6 @@ class Solution:
     """"converged", or why the search ended before the gap was reached."""
     reduce: Array | None = None  # (q, P)
     matrix: Array | None = None  # (q, N)
-    features: FloatArray | None = None  # (q, r)
-    """For a GP with inducing inputs: B is this times phi / D."""
-    multipliers: FloatArray | None = None
-    """(N,) of the rows, for a search that starts from these."""
     unbiased: bool = True
     """Whether `reconstruction` B = C, so that noise is the only error of the predictions."""
 

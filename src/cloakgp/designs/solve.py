@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from array_api_compat import array_namespace
 
-from cloakgp.checks import FloatArray
+from cloakgp.core.checks import FloatArray
 from cloakgp.designs.columns import Columns, reduced
 from cloakgp.designs.largest import JointClimb, WorstPoint
 from cloakgp.designs.multipliers import Found, search
@@ -21,9 +23,7 @@ ROUGH = 0.05
 """Gap of an `mse` design that `posterior` starts from."""
 
 
-def mse(
-    smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
-) -> Solution:
+def mse(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
     """Least weighted mean noise variance: the L2 factorisation ("matrix") mechanism.
 
     The coordinates are orthogonal for the weighted predictions, and of one unit, so tr M / sum(w) is their
@@ -34,14 +34,12 @@ def mse(
     return _solution(
         "mse",
         columns,
-        search(columns, _Trace(), gap, last=_multipliers(last)),
+        search(columns, _Trace(), gap),
         scale=squared_unit / float(weights.sum()),
     )
 
 
-def volume(
-    smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
-) -> Solution:
+def volume(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
     """Smallest noise volume, the paper's choice: the minimum-volume enclosing ellipsoid.
 
     Its optimum depends neither on the weights nor on the coordinates, so these are whitened for
@@ -50,32 +48,46 @@ def volume(
     """
     columns = reduced(smoother, weights, whiten=True)
     squared_scales = on_host((columns.up**2).sum(axis=0))
-    found = search(columns, _Volume(), gap, last=_multipliers(last))
+    found = search(columns, _Volume(), gap)
     return _solution("volume", columns, found, scale=float(np.exp(np.mean(np.log(squared_scales)))))
 
 
-def largest(
-    smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
-) -> Solution:
+def largest(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
     """Smallest largest weighted noise variance, w_j M_jj."""
     columns = reduced(smoother, weights)
     points = columns.up * like(columns.up, np.sqrt(weights))[:, None]
-    found = search(columns, WorstPoint(points), gap, JointClimb, _multipliers(last))
+    found = search(columns, WorstPoint(points), gap, JointClimb)
     return _solution("max", columns, found, scale=1.0)
 
 
-def denoised(
-    smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
-) -> Solution:
+def denoised(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
     """Least weighted mean squared error of denoised predictions, given the noise to come."""
     start = mse(smoother, weights, ROUGH, noise_variance)
     assert start.reduce is not None
     return posterior(Aim(smoother, weights), start.reduce, gap, noise_variance)
 
 
-Design = Callable[[Smoother, FloatArray, float, float, Solution | None], Solution]
+@dataclass(frozen=True)
+class Design:
+    """How measurements are chosen, and all that others ask of it."""
 
-DESIGNS: dict[str, Design] = {"mse": mse, "max": largest, "posterior": denoised, "volume": volume}
+    solve: Callable[[Smoother, FloatArray, float, float], Solution]
+    objective: str
+    """What it minimises: one of `OBJECTIVES`."""
+    text: str
+    """In a few words, for reports."""
+
+
+DesignName = Literal["mse", "max", "posterior", "volume"]
+MEAN, LARGEST, VOLUME, DENOISED = OBJECTIVES = ("mean", "largest", "volume", "denoised")
+"""Of the noise variances at the test points, weighted; the geometric mean over measured directions; and the
+error of predictions that are denoised, for which the model is needed."""
+DESIGNS = {
+    "mse": Design(mse, MEAN, "least noise on average over the test points"),
+    "max": Design(largest, LARGEST, "least noise at the worst test point"),
+    "posterior": Design(denoised, DENOISED, "least error of denoised predictions"),
+    "volume": Design(volume, VOLUME, "the paper's smallest noise volume"),
+}
 """A closed set: a new design is a change to this library, reviewed like the others."""
 
 
@@ -85,19 +97,14 @@ def solve(
     weights: FloatArray,
     gap: float,
     noise_variance: float = 1.0,
-    last: Solution | None = None,
 ) -> Solution:
     """The named design's measurements for this smoother.
 
     `noise_variance` is that of the noise to come on measurements with unit columns; only
-    `posterior` depends on it. `last` is the same design's solution for the first rows alone.
+    `posterior` depends on it.
     """
     with np.errstate(under="ignore"):  # what is next to nothing is nothing
-        return DESIGNS[name](smoother, weights, gap, noise_variance, last)
-
-
-def _multipliers(last: Solution | None) -> FloatArray | None:
-    return None if last is None else last.multipliers
+        return DESIGNS[name].solve(smoother, weights, gap, noise_variance)
 
 
 class _Trace:
@@ -157,6 +164,5 @@ def _solution(design: str, columns: Columns, found: Found, scale: float) -> Solu
         objective=found.upper * scale,
         lower_bound=min(found.lower, found.upper) * scale,  # at the optimum, up to rounding
         iterations=found.iterations,
-        multipliers=found.v,
         status="converged" if found.converged else "stopped before the gap was reached",
     )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.checks import FloatArray
+from cloakgp.core.checks import FloatArray
 
 Array = np.ndarray[Any, Any]
 Integers = NDArray[np.int64]
@@ -24,9 +24,7 @@ LEAST, SHORTEST = 4096, 512
 """Entries of an array that is coded, and of a row of its code, at least: short ones take long to read."""
 _DIFFERENCES = 64  # added to k where differences are coded
 _NO_DECIMALS = 255  # a column of floats that are no decimals: their bits count as integers
-_MOST_DECIMALS = 9
 _PIECE = 2**13  # entries at once; a multiple of 8, so that pieces end with a byte
-_FEW = 64  # entries that tell most columns that are no decimals
 
 
 def is_coded(array: Array) -> bool:
@@ -47,7 +45,7 @@ def _columns(array: FloatArray) -> FloatArray:
     return np.ascontiguousarray(array[None] if array.ndim == 1 else array.T)
 
 
-def encoded(array: Array) -> bytes | None:
+def encode(array: Array) -> bytes | None:
     """An array's code; None if it is not coded."""
     array = np.asarray(array)
     if not is_coded(array):
@@ -59,7 +57,7 @@ def encoded(array: Array) -> bytes | None:
     return bytes(places) + _code(np.stack([_whole(*pair) for pair in zip(columns, places, strict=True)]))
 
 
-def decoded(dtype: np.dtype[Any], shape: tuple[int, ...], code: bytes) -> Array:
+def decode(dtype: np.dtype[Any], shape: tuple[int, ...], code: bytes) -> Array:
     """The array of a code, whatever that is: ValueError if it is none, or not of so many entries.
 
     An entry has a bit at least, so the array takes at most 64 times as much memory as the code.
@@ -78,8 +76,8 @@ def decoded(dtype: np.dtype[Any], shape: tuple[int, ...], code: bytes) -> Array:
 
 def _decimals(column: FloatArray) -> int:
     """The fewest decimals that all of a column's numbers have, each the nearest float to its decimal."""
-    for place in range(_MOST_DECIMALS + 1):
-        if _exact(column[:_FEW], place) and _exact(column, place):
+    for place in range(10):  # a few entries tell most columns that are no decimals
+        if _exact(column[:64], place) and _exact(column, place):
             return place
     return _NO_DECIMALS
 

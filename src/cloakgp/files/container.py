@@ -2,12 +2,13 @@
 
 Arrays are in ``.npy`` format; large ones are coded (:mod:`cloakgp.files.coding`) if they are
 integers or decimals. Digests are of the ``.npy`` bytes either way. The archive is stored without compression,
-with fixed dates and sorted members, so that its contents determine every byte. Reading refuses a file that is
-not exactly what writing its contents gives: no unlisted member, comment, padding or trailing byte can ride
-along. The manifest lists the sha256 of every array, and carries its own. Nothing is ever unpickled.
+with fixed dates and sorted members, so that its contents determine every byte. The manifest lists the sha256
+of every array, and carries its own. Nothing is ever unpickled.
 
-A file is read once, from its beginning to its end, and each array straight to where it stays, so reading
-takes no more memory than the arrays themselves; a coded one takes about as much again, while it is decoded.
+What is read is packed again, and refused unless that gives the very same bytes: no unlisted member, comment,
+padding or trailing byte can ride along, and no other way to write the same contents passes. Sizes are checked
+before anything of them is held, so hostile files take no more memory than others of their size. Each array is
+read straight to where it stays; a coded one takes about as much again, while it is decoded and compared.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import io
 import json
 import os
 import struct
+import zipfile
 import zlib
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -29,13 +31,10 @@ Contents = tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]
 """Manifest, arrays and signature."""
 MANIFEST, SIGNATURE = "manifest.json", "signature.json"
 PLAIN, CODED = ".npy", ".coded"
-"""The schema of the first files with coded arrays."""
-LARGEST_MEMBER = 2**31 - 2**16
-"""Bytes that a member may have: more would need another form of zip."""
-_LARGEST_WORDS = 2**24  # bytes of the manifest or the signature
-_LARGEST_HEADER = 10_000  # bytes of an array's
+_LARGEST_WORDS = 2**24  # bytes of the manifest or the signature: what is parsed takes many times more
+_PIECE = 2**20  # bytes read or compared at once
 _ADDED = ("members", "sha256")  # to a manifest, when it is sealed
-_LOCAL = struct.Struct("<4s5H3I2H")  # what stands before a member's name
+_DAMAGED = "not a release file, or damaged"
 _UNACCOUNTED = (
     "release file holds bytes that its contents do not account for (a comment, padding, another "
     "order or trailing data). Ask for a fresh copy."
@@ -46,36 +45,41 @@ class ReleaseFileError(ValueError):
     """A file is not a release file, is damaged, or holds more than it lists."""
 
 
-class _Member(NamedTuple):
-    """One member, by what its headers say of it."""
-
-    name: str
-    size: int
-    crc: int
-
-
 def pack(
     manifest: dict[str, Any], arrays: dict[str, Array], signature: dict[str, str] | None = None
 ) -> bytes:
     """The bytes of a file with these contents; `members` and `sha256` are added to the manifest."""
-    data = {MANIFEST: [_json(sealed(manifest, arrays))]}
+    return b"".join(_pieces(seal(manifest, arrays), arrays, signature))
+
+
+def _pieces(
+    manifest: dict[str, Any], arrays: dict[str, Array], signature: dict[str, str] | None
+) -> list[Any]:
+    """The bytes of a file with these contents, arrays where they are."""
+    data = {MANIFEST: [_json(manifest)]}
     for name, array in sorted(arrays.items()):
-        code = _code(manifest, array)
+        code = coding.encode(array) if manifest.get("schema") is not None else None
         header, plain = _npy(array)
         data[name + (PLAIN if code is None else CODED)] = [header, plain if code is None else code]
     if signature is not None:
         data[SIGNATURE] = [_json(signature)]
-    headers, end = _skeleton([_Member(name, *_measured(parts)) for name, parts in data.items()])
-    pieces = [[header, *parts] for header, parts in zip(headers, data.values(), strict=True)]
-    return b"".join([*(part for parts in pieces for part in parts), end])
+    pieces, directory, at = [], b"", 0
+    for name, parts in data.items():
+        size, crc = _measured(parts)
+        # Version 2.0, no flags, stored, 1980-01-01 00:00, no extra field.
+        common = struct.pack("<5H3I2H", 20, 0, 0, 0, 33, crc, size, size, len(name), 0)
+        header = b"PK\3\4" + common + name.encode()
+        # Written under Unix, no comment, readable by its owner: as Python's zipfile writes it.
+        about = struct.pack("<3H2I", 0, 0, 0, 0o600 << 16, at)
+        directory += b"PK\1\2" + struct.pack("<H", 3 << 8 | 20) + common + about + name.encode()
+        pieces += [header, *parts]
+        at += len(header) + size
+    n = len(data)
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, n, n, len(directory), at, 0)
+    return [*pieces, directory, end]
 
 
-def _code(manifest: dict[str, Any], array: Array) -> bytes | None:
-    """How a file with this manifest holds an array, if not plainly."""
-    return coding.encoded(array) if manifest.get("schema") is not None else None
-
-
-def sealed(manifest: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
+def seal(manifest: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
     """A manifest with the digests of these arrays, and its own, which covers everything but a signature."""
     members = {f"{name}.npy": digest(array) for name, array in sorted(arrays.items())}
     manifest = {**manifest, "members": members}
@@ -99,92 +103,91 @@ def read(path: str | os.PathLike[str]) -> Contents:
 
 
 def _unpack(file: BinaryIO) -> Contents:
-    found: list[_Member] = []
-    words: dict[str, Any] = {}
-    arrays: dict[str, Array] = {}
-    codes: dict[str, bytes | None] = {}
-    headers = b""
     try:
-        end = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        while (header := file.read(_LOCAL.size))[:4] == b"PK\3\4":
-            name, size, rest = _local_header(header, file)
-            if name in words or name.rpartition(".")[0] in arrays or not size <= end - file.tell():
-                raise ReleaseFileError(_UNACCOUNTED)
-            if name in (MANIFEST, SIGNATURE):
-                if size > _LARGEST_WORDS:
-                    raise ReleaseFileError("release file has a manifest that is far too long.")
-                data = file.read(size)
-                words[name], crc = _parse(data), zlib.crc32(data)
-            else:
-                stem = name.rpartition(".")[0]
-                arrays[stem], codes[stem], crc = _read_array(name, size, file)
-            found.append(_Member(name, size, crc))
-            headers += rest
-        headers += header + file.read(end - file.tell() if found else 0)
-        manifest = words[MANIFEST]
+        words, arrays = _members(file)
+        manifest, signature = words[MANIFEST], words.get(SIGNATURE)
+        again = seal(bare(manifest), arrays)
+        if manifest.get("members") != again["members"]:
+            raise ReleaseFileError("release file is damaged: its members do not match the digests listed.")
+        if manifest.get("sha256") != again["sha256"]:
+            raise ReleaseFileError("release file is damaged: the manifest does not match its own digest.")
+        if not _holds(file, _pieces(again, arrays, signature)):
+            raise ReleaseFileError(_UNACCOUNTED)
     except ReleaseFileError:
         raise
-    except Exception as error:  # struct, json and numpy raise many kinds on damaged input
-        raise ReleaseFileError(f"not a release file, or damaged ({type(error).__name__}).") from None
-    if not all(isinstance(value, dict) for value in words.values()):
-        raise ReleaseFileError("not a release file: its manifest or its signature is not an object.")
-    _check_digests(manifest, arrays)
-    if any(_code(manifest, arrays[name]) != code for name, code in codes.items()):
-        raise ReleaseFileError(_UNACCOUNTED)
-    members = (name + (PLAIN if codes[name] is None else CODED) for name in sorted(arrays))
-    names = [MANIFEST, *members, *([SIGNATURE] if SIGNATURE in words else [])]
-    expected, end_record = _skeleton(found)
-    if [member.name for member in found] != names or headers != b"".join([*expected, end_record]):
-        raise ReleaseFileError(_UNACCOUNTED)
-    return manifest, arrays, words.get(SIGNATURE)
+    except Exception as error:  # zipfile, json and numpy raise many kinds on damaged input
+        raise ReleaseFileError(f"{_DAMAGED} ({type(error).__name__}).") from None
+    return manifest, arrays, signature
 
 
-def _local_header(header: bytes, file: BinaryIO) -> tuple[str, int, bytes]:
-    """A member's name, its size, and the header's bytes."""
-    _, _, _, method, _, _, _, _, size, name_length, extra_length = _LOCAL.unpack(header)
-    if method != 0:
-        raise ReleaseFileError("release file must not be compressed inside.")
-    name = file.read(name_length + extra_length)
-    return name[:name_length].decode("ascii"), size, header + name
+def _members(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Array]]:
+    """What a zip holds: words and arrays, by their names."""
+    words: dict[str, Any] = {}
+    arrays: dict[str, Array] = {}
+    size = _checked_size(file)
+    with zipfile.ZipFile(file) as archive:
+        if sum(info.file_size for info in archive.infolist()) > size:  # members that share bytes
+            raise ReleaseFileError(_UNACCOUNTED)
+        for info in archive.infolist():
+            if info.compress_type != zipfile.ZIP_STORED:
+                raise ReleaseFileError("release file must not be compressed inside.")
+            name, suffix = os.path.splitext(info.filename)
+            with archive.open(info) as member:
+                if info.filename not in (MANIFEST, SIGNATURE):
+                    arrays[name] = _read_array(info, suffix == CODED, member)
+                    continue
+                if info.file_size > _LARGEST_WORDS:
+                    raise ReleaseFileError("release file has a manifest that is far too long.")
+                words[info.filename] = json.loads(member.read())
+                if not isinstance(words[info.filename], dict):
+                    raise ReleaseFileError(f"{_DAMAGED}: {info.filename} is not an object.")
+    return words, arrays
 
 
-def _read_array(name: str, size: int, file: BinaryIO) -> tuple[Array, bytes | None, int]:
-    """An array, its code if it is coded, and its checksum; refused if it is not as :func:`_npy` writes it."""
-    start = file.tell()
-    beginning = io.BytesIO(file.read(min(size, _LARGEST_HEADER)))
-    coded, array = name.endswith(CODED), np.empty(0)
+def _checked_size(file: BinaryIO) -> int:
+    """A file's size, if its list of members is short: it ends as ours do, which says how long that is."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 42, 0))
+    before, end = file.read(20), file.read(22)
+    if end[:4] != b"PK\5\6" or before[:4] == b"PK\6\7":  # a comment; or a second end, for huge files
+        raise ReleaseFileError(_UNACCOUNTED if zipfile.is_zipfile(file) else f"{_DAMAGED} (no zip).")
+    if int.from_bytes(end[12:16], "little") > 2**20:  # zipfile takes some 15 times as much memory for it
+        raise ReleaseFileError("release file has a list of members that is far too long.")
+    return size
+
+
+def _read_array(info: zipfile.ZipInfo, coded: bool, member: Any) -> Array:
+    """An array, or what a code stands for, once its size is known to be the member's."""
     try:
-        np.lib.format.read_magic(beginning)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(beginning)
-        header = _npy_header(dtype, shape)
-        exact = header == beginning.getvalue()[: len(header)] and not dtype.hasobject
-        exact = exact and name.endswith((PLAIN, CODED))
-        length = size - len(header)
-        file.seek(start + len(header))
-        if coded and exact:
-            code = file.read(length)
-            array = coding.decoded(dtype, shape, code)
-        elif exact and np.prod(shape, dtype=object) * dtype.itemsize == length:
+        np.lib.format.read_magic(member)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+        length = info.file_size - member.tell()
+        if coded:
+            array = coding.decode(dtype, shape, member.read(length))
+        elif dtype.hasobject or np.prod(shape, dtype=object) * dtype.itemsize != length:
+            raise ValueError
+        else:
             array = np.empty(shape, dtype)
+            view = _bytes(array)
+            for at in range(0, length, _PIECE):
+                view[at : at + _PIECE] = member.read(_PIECE)
     except Exception as error:
-        raise ReleaseFileError(
-            f"release file: {name} is not a plain array ({type(error).__name__})."
-        ) from None
-    if not exact or not (coded or array.nbytes == length):
-        raise ReleaseFileError(f"release file: {name} is not a plain array in this library's form.")
-    view = code if coded else _bytes(array)
-    if not coded and file.readinto(view) != length:  # type: ignore[attr-defined]
-        raise ReleaseFileError("not a release file, or damaged (it ends too early).")
+        said = f"release file: {info.filename} is not a plain array ({type(error).__name__})."
+        raise ReleaseFileError(said) from None
     array.setflags(write=False)
-    return array, code if coded else None, zlib.crc32(view, zlib.crc32(header))
+    return array
 
 
-def _check_digests(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
-    if manifest.get("sha256") != _sha256(_json({k: v for k, v in manifest.items() if k != "sha256"})):
-        raise ReleaseFileError("release file is damaged: the manifest does not match its own digest.")
-    if manifest.get("members") != {name + PLAIN: digest(array) for name, array in arrays.items()}:
-        raise ReleaseFileError("release file is damaged: its members do not match the digests listed.")
+def _holds(file: BinaryIO, pieces: list[Any]) -> bool:
+    """Whether these are all the bytes of a file."""
+    file.seek(0)
+    for piece in pieces:
+        view = memoryview(piece)
+        for at in range(0, len(view), _PIECE):
+            part = view[at : at + _PIECE]
+            if file.read(len(part)) != part:
+                return False
+    return not file.read(1)
 
 
 def bare(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -192,27 +195,12 @@ def bare(manifest: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in manifest.items() if key not in _ADDED}
 
 
-def _skeleton(members: list[_Member]) -> tuple[list[bytes], bytes]:
-    """The bytes of a zip that are not data: what stands before each member, and what after the last."""
-    headers, directory, at = [], b"", 0
-    for name, size, crc in members:
-        # Version 2.0, no flags, stored, 1980-01-01 00:00, no extra field.
-        common = struct.pack("<5H3I2H", 20, 0, 0, 0, 33, crc, size, size, len(name), 0)
-        headers.append(b"PK\3\4" + common + name.encode())
-        # Written under Unix, no comment, readable by its owner: as Python's zipfile writes it.
-        about = struct.pack("<3H2I", 0, 0, 0, 0o600 << 16, at)
-        directory += b"PK\1\2" + struct.pack("<H", 3 << 8 | 20) + common + about + name.encode()
-        at += len(headers[-1]) + size
-    n = len(members)
-    return headers, directory + struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, n, n, len(directory), at, 0)
-
-
 def _measured(parts: list[Any]) -> tuple[int, int]:
     """Size and checksum of data in parts."""
     size, crc = 0, 0
     for part in parts:
         size, crc = size + len(part), zlib.crc32(part, crc)
-    if size > LARGEST_MEMBER:
+    if size > 2**31 - 2**16:  # more would need another form of zip
         raise ValueError("a release of this size cannot be written to a file: an array is above 2 GB.")
     return size, crc
 
@@ -222,30 +210,14 @@ def _npy(array: Array) -> list[Any]:
     array = np.ascontiguousarray(array)
     if array.dtype.hasobject:
         raise ValueError("object arrays cannot be written to a release file.")
-    header = _npy_header(array.dtype, np.shape(array))
-    return [header, _bytes(array)]
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    return [header.getvalue(), _bytes(array)]
 
 
 def _bytes(array: Array) -> Any:
     """A contiguous array's own memory."""
     return array.reshape(-1).view(np.uint8).data
-
-
-def _npy_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    out = io.BytesIO()
-    described = np.lib.format.dtype_to_descr(dtype)
-    np.lib.format.write_array_header_1_0(
-        out, {"descr": described, "fortran_order": False, "shape": tuple(shape)}
-    )
-    return out.getvalue()
-
-
-def _parse(data: bytes) -> Any:
-    """JSON with finite numbers only, as :func:`_json` writes it."""
-    value = json.loads(data)
-    if _json(value) != data:
-        raise ReleaseFileError(_UNACCOUNTED)
-    return value
 
 
 def _json(value: Any) -> bytes:

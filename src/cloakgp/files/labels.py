@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
-from cloakgp import checks
-from cloakgp.errors import ArgumentError
-
-Labelled_ = TypeVar("Labelled_", bound="Labelled")
+from cloakgp.core import checks
+from cloakgp.core.errors import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -26,8 +23,7 @@ class Labels:
     def __post_init__(self) -> None:
         for field in fields(self):
             word = getattr(self, field.name)
-            fine = isinstance(word, str) and len(word) <= checks.LONGEST_NAME and word.isprintable()
-            if not fine:
+            if not checks.is_printable(word, blank=True):
                 expected = f"must be printable text of at most {checks.LONGEST_NAME} characters"
                 raise ArgumentError(field.name, expected, f"{word!r:.100}")
 
@@ -47,31 +43,3 @@ class Labels:
 
 NAMES = tuple(field.name for field in fields(Labels))
 NONE = Labels()
-
-
-class Labelled:
-    """A release that may be given words for pictures and reports."""
-
-    labels: Labels
-
-    def labelled(
-        self: Labelled_,
-        *,
-        title: str | None = None,
-        units: str | None = None,
-        source: str | None = None,
-        date: str | None = None,
-    ) -> Labelled_:
-        """The same release with a title and more, which its file keeps and its pictures and reports show.
-
-        Parameters
-        ----------
-        title, source, date : str, optional
-            In your own words. What is absent stays as it is.
-        units : str, optional
-            Of the outcomes, such as "cm"; with a sign of money, such as "£", prices read £420k.
-        """
-        labels = self.labels.changed(title=title, units=units, source=source, date=date)
-        other = copy.copy(self)  # with all that was worked out already
-        object.__setattr__(other, "labels", labels)
-        return other

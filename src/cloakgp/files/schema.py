@@ -1,94 +1,224 @@
 """The release file's closed schema: which keys, arrays, types and words there may be, and no others.
 
-What is not listed here cannot be in a file. ``docs/release-file.md`` describes the schema for readers in
-other languages, and says which numbers are left to the custodian. Whether the numbers follow from each
-other is a question for :mod:`cloakgp.verification`.
+What is not listed here cannot be in a file. Each stage has its words in a list, and its arrays under names
+that end with its number; those of earlier releases that were given come first. Where words are a record's
+(columns, a grid, a kernel, a prior), it is the record that checks them: they must be what it would write
+again. ``docs/release-file.md`` describes the schema for readers in other languages, and says which numbers
+are left to the custodian. Whether the numbers follow from each other is a question for
+:mod:`cloakgp.verification`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from cloakgp import checks
-from cloakgp.errors import Message, Phrase
-from cloakgp.files import labels, staged_schema
+from cloakgp.core import checks
+from cloakgp.data.columns import Columns
+from cloakgp.data.grid import Grid
+from cloakgp.data.inputs import TableRows
+from cloakgp.designs import DESIGNS
+from cloakgp.files import labels
 from cloakgp.files.container import Array, ReleaseFileError
-from cloakgp.kernels.base import Kernel
-from cloakgp.kernels.specs import from_spec
-from cloakgp.measurements.certificate import FIELDS, Certificate, has_fields
-from cloakgp.measurements.unit import PERSON
+from cloakgp.kernels.specs import stored_kernel
+from cloakgp.measure import certificate
+from cloakgp.measure.unit import PERSON
+from cloakgp.model.hyperprior import FAMILIES, Hyperprior, n_parts
 from cloakgp.model.inducing import APPROXIMATIONS, MOST_INDUCING
-from cloakgp.rows.columns import Columns
-from cloakgp.rows.inputs import MOST_DROPPED, TableRows
+from cloakgp.model.outcome import OUTCOMES, REAL, as_classes, outcome_named
 
-FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-charged-plan", 4
+FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-charged-plan", 5
 """Of a release file; of a plan's, which is the same without an answer; the number of the schema of both."""
-PREDICTIONS, FUNCTION, STAGED = "predictions", "function", staged_schema.STAGED
-DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
+MEANS, FUNCTION = "means", "function"
+"""How a stage that stands alone is read; others are read by the model."""
 PEOPLE = "people"
 """The key that is there where the promise is to people, and nowhere else."""
-COLUMNS, TABLE_ROWS = "columns", "table_rows"
-"""Keys that are there where X was a table with names, and where rows of it were left out."""
+COLUMNS, TABLE_ROWS, GRID = "columns", "table_rows", "grid"
+"""Keys that are there where X was a table with names; where rows of it were left out; where X is private."""
 PER_ROW = "per row"
 """In place of a model's number: there is an array with one for each row of X."""
 CUSTODIANS_WORDS = "custodians_words_unchecked"
 """The manifest's one member with words that the custodian chose: bounded, and checked by nobody."""
-LONGEST_WORDS = 4096  # bytes of all of them
+MOST_STAGES, MOST_GIVEN, MOST_LEARNED, MOST_AXES = 12, 100, 200, 100
+MOST_IN_ALL = 100
+"""Stages in a file, those of earlier releases included: their arrays' names have numbers of two digits."""
+WIDEST = 100.0
+"""Half a window's width must be below so many standard deviations."""
 
-DTYPES = {  # little-endian whatever the machine; the number of dimensions
-    "X": ("<f8", 2),
-    "X_star": ("<f8", 2),
-    "points": ("<f8", 2),
-    "weights": ("<f8", 1),
-    "noise": ("<f8", 1),
-    "lower": ("<f8", 1),
-    "upper": ("<f8", 1),
-    "mean_rows": ("<f8", 1),
-    "mean_star": ("<f8", 1),
-    "middle_less_mean": ("<f8", 1),
-    "inducing": ("<f8", 2),
-    "features": ("<f8", 2),
-    "factors": ("<i8", 2),
-    "information": ("<f8", 2),
-    "labels": ("<i8", 1),
-    "people": ("<i8", 1),
-    "matrix": ("<i8", 2),
-    "centre": ("<i8", 1),
-    "sums": ("<i8", 1),
-    "z": ("<i8", 1),
-    "reconstruction": ("<f8", 2),
-    "offset": ("<f8", 1),
-    "gp_std": ("<f8", 1),
-}
-_PREDICTED = {"X_star", "weights", "z", "reconstruction", "offset", "gp_std"}
-_FUNCTION = {"points", "z", "reconstruction", "centre"}
-_RECIPE = {"inducing", "features", "factors", "information", "sums"}
-_WINDOWS = {"lower", "upper", "mean_rows", "mean_star"}
-_ARRAYS = {  # for each release and kind of measurement: which arrays there must be, and may be
-    (PREDICTIONS, DENSE): (_PREDICTED | {"X", "matrix"}, {"noise", "inducing", "labels"} | _WINDOWS),
-    (PREDICTIONS, FACTORED): (_PREDICTED | _RECIPE, {"X", "noise", "middle_less_mean"} | _WINDOWS),
-    (FUNCTION, DENSE): (_FUNCTION | {"X", "matrix"}, {"noise", "labels"}),
-    (FUNCTION, WITHHELD): (_FUNCTION, {"noise"}),
-}
+# ------------------------------------------------------------------------------------------------- arrays
+
+
+def _arrays(dtype: str, **shapes: str) -> dict[str, tuple[str, str]]:
+    return {name: (dtype, shape) for name, shape in shapes.items()}
+
+
+# Little-endian whatever the machine; and the shape: N rows, D columns of X, P test points, U distinct rows or
+# cells, R rows or, if there are some, cells, m inducing inputs, q measurements of a stage, z numbers in its
+# answer.
+PLAN_ARRAYS = _arrays("<f8", X="ND", X_star="PD", weights="P", noise="R", lower="R", upper="R")
+PLAN_ARRAYS |= _arrays("<f8", mean_rows="R", mean_star="P", inducing="mD", rows_each="U")
+PLAN_ARRAYS |= _arrays("<f8", cells="UD", scale="D", means="UD", spreads="UD")
+PLAN_ARRAYS |= _arrays("<i8", counts="U", people="N")
+STAGE_ARRAYS = _arrays("<f8", lower="U", upper="U", slope="U", shift="q", extra="qq", centre="U", counts="U")
+STAGE_ARRAYS |= _arrays("<f8", reconstruction="Pq", offset="P", gp_std="P")  # of a stage alone
+STAGE_ARRAYS |= _arrays("<i8", matrix="qU", z="z")
+_POSITIVE = {"weights", "noise", "counts", "rows_each"}
+_WINDOWS = {"lower", "upper", "slope", "shift", "extra"}  # of a stage with windows
+_CELLS = {"cells", "scale", "counts", "means", "spreads"}
 _OF_EACH = {"noise": {"noise"}, "bounds": {"lower", "upper"}, "mean": {"mean_rows", "mean_star"}}
-_SHA256 = re.compile("[0-9a-f]{64}")
-_MANIFEST = {
-    "format",
-    "schema",
-    "unit",
-    "release",
-    "certificate",
-    "measurement",
-    "model",
-    "ledger",
-    CUSTODIANS_WORDS,
-    "members",
-    "sha256",
+_NUMBERED = re.compile(r"([a-z_]+)_(0|[1-9][0-9]?)")
+
+# -------------------------------------------------------------------------------------------------- words
+# A form is a type, a function, a word, a list of a form, keys with a form each, or several in a tuple.
+
+
+def _between(kind: type, least: float, most: float, *, open_: bool = False) -> Callable[[Any], bool]:
+    """A number of this type within these ends; above the first, if that is open."""
+
+    def fine(value: Any) -> bool:
+        number: Any = value
+        return type(value) is kind and bool(least <= number <= most) and not (open_ and number == least)
+
+    return fine
+
+
+def _text(*words: str) -> Callable[[Any], bool]:
+    """One of these words."""
+    return lambda value: isinstance(value, str) and value in words
+
+
+def _digest(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def _one(form: Any) -> Callable[[Any], bool]:
+    """A list of just one."""
+    return lambda value: isinstance(value, list) and len(value) == 1 and _fits(value[0], form)
+
+
+def _record(read: Callable[[Any], Any], write: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    """What a record would write again that is read from it: its own checks say what that may be."""
+
+    def fine(words: Any) -> bool:
+        try:
+            return _json(write(read(words))) == _json(words)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return False
+
+    return fine
+
+
+def _json(words: Any) -> str:
+    return json.dumps(words, sort_keys=True)
+
+
+_SHARE = _between(float, 0.0, 1.0, open_=True)
+_POSITIVE_NUMBER = _between(float, 0.0, 1.7e308, open_=True)
+_WHOLE, _NATURAL = _between(int, 1 - 2**63, 2**63 - 1), _between(int, 0, 2**63 - 1)
+_COUNT, _PAIR, _SEED = _between(int, 1, 2**40), [float, float], _between(int, 0, 2**53 - 1)
+_BITS = _between(int, 0, 62)  # so that powers of two are integers of 64 bits
+_LATTICE = {"y_bits": _BITS, "matrix_bits": _BITS, "sigma": _NATURAL, "sensitivity_steps": _NATURAL}
+_ALONE = {**_LATTICE, "windows": False, "spread": None}
+_STAGES = (
+    [
+        {
+            **_LATTICE,
+            "windows": bool,
+            "spread": (None, {**_LATTICE, "limit": _POSITIVE_NUMBER}),
+            "readout": None,
+        }
+    ],
+    _one({**_ALONE, "readout": {"kind": MEANS}}),
+    _one({**_ALONE, "readout": {"kind": FUNCTION, "reach": float, "prior_seed": (None, _SEED)}}),
+)
+_PROMISE: dict[str, Any] = {"epsilon": _POSITIVE_NUMBER, "delta": _POSITIVE_NUMBER, "mu": _POSITIVE_NUMBER}
+_TYPES = {"str": str, "float": float, "int": _WHOLE, "bool": bool}
+_PART = {name: _TYPES[kind] for name, kind in certificate.Designed.__annotations__.items()}
+_CERTIFICATE = {
+    name: _TYPES.get(certificate.Certificate.__annotations__[name], list) for name in certificate.FIELDS
 }
+_OF_STAGES = {"shares": [_SHARE], "before": [_PAIR], "design": certificate.STAGED, "parts": []}
+_OF_STAGES |= {"calibration": "analytic", "unbiased": False}  # predictions are shrunk, all of them
+_OF_ONE = {"shares": _one(1.0), "before": []}
+_OF_MEANS = {"design": _text(*DESIGNS), "parts": _one({**_PART, "status": _text(*certificate.STATUSES)})}
+_OF_FUNCTION = {"design": FUNCTION, "parts": _one({**_PART, "status": certificate.CLOSED_FORM})}
+_KERNEL = _record(stored_kernel, lambda kernel: kernel.to_spec())
+_OUTCOME = {"bounds": _PAIR, "outcome": _text(*OUTCOMES), "classes": _record(as_classes, list)}
+_PRIOR = _record(lambda words: Hyperprior(**words), asdict)
+_KNOWN = {**_OUTCOME, "kernel": _KERNEL, "noise": _POSITIVE_NUMBER, "mean": float}
+_KNOWN |= {"approximation": (None, _text(*APPROXIMATIONS))}
+_KNOWN_ALONE = {**_KNOWN, "outcome": REAL.name, "classes": [], "noise": (_POSITIVE_NUMBER, PER_ROW)}
+_LEARNED = {"family": _text(*FAMILIES), "lengthscale": [_POSITIVE_NUMBER], "signal": _POSITIVE_NUMBER}
+_LEARNED |= {"level": _POSITIVE_NUMBER, "noise": _POSITIVE_NUMBER, "weight": _between(float, 0.0, 1.0)}
+_MANIFEST = {
+    "format": str,
+    "schema": SCHEMA,
+    "unit": str,
+    "inputs_sha256": (None, _digest),
+    "rule": _between(int, 1, 2**31 - 1),
+    "stages": _STAGES,
+    "members": dict,
+    "sha256": _digest,
+}
+_NOT_IN_STAGES: dict[str, Any] = {"kappa": None, "given": []}
+_BY_READOUT: dict[str | None, dict[str, Any]] = {
+    None: {
+        "certificate": {**_CERTIFICATE, **_OF_STAGES},
+        "model": ({**_OUTCOME, "prior": _PRIOR}, _KNOWN),
+        "kappa": (None, _between(float, 0.0, math.nextafter(WIDEST, 0), open_=True)),
+        "given": [{**_PROMISE, "most": _COUNT, "stages": _COUNT, "shares": [_SHARE], "bounds": _PAIR}],
+    },
+    MEANS: {
+        **_NOT_IN_STAGES,
+        "certificate": {**_CERTIFICATE, **_OF_ONE, **_OF_MEANS},
+        "model": {**_KNOWN_ALONE, "bounds": (_PAIR, PER_ROW), "mean": (float, PER_ROW)},
+    },
+    FUNCTION: {
+        **_NOT_IN_STAGES,
+        "certificate": {**_CERTIFICATE, **_OF_ONE, **_OF_FUNCTION},
+        "model": {**_KNOWN_ALONE, "approximation": None},
+        "inputs_sha256": None,
+    },
+}
+_RELEASED = {
+    "learned": [(_LEARNED, {**_LEARNED, "shares": [_POSITIVE_NUMBER]})],
+    "ledger": (None, {"entry": _SEED, "head": _digest}),
+    CUSTODIANS_WORDS: dict,
+}
+_OPTIONAL = {
+    PEOPLE: {"sha256": _digest, "within": _between(float, 0.0, 1.0)},
+    COLUMNS: _record(Columns.from_words, Columns.words),
+    TABLE_ROWS: _record(TableRows.from_words, TableRows.words),
+    GRID: {"axes": _record(Grid.from_words, Grid.words), "size": _COUNT, "max_rows": (None, _COUNT)},
+}
+
+
+def _expect(fine: bool, what: str) -> None:
+    if not fine:
+        raise ReleaseFileError(f"release file: {what}.")
+
+
+def _fits(value: Any, form: Any) -> bool:
+    """Whether words have a form."""
+    if isinstance(form, dict):
+        same = isinstance(value, dict) and value.keys() == form.keys()
+        return same and all(_fits(value[name], own) for name, own in form.items())
+    if isinstance(form, list):
+        own = form * len(value) if isinstance(value, list) and len(form) == 1 else form
+        return isinstance(value, list) and len(value) == len(own) and all(map(_fits, value, own))
+    if isinstance(form, tuple):
+        return any(_fits(value, one) for one in form)
+    if isinstance(form, type):
+        return type(value) is form and (type(value) is not float or math.isfinite(value))
+    if callable(form):
+        return bool(form(value))
+    return type(value) is type(form) and bool(value == form)
 
 
 def checked(
@@ -105,158 +235,100 @@ def checked(
             f"release file has schema {str(manifest.get('schema'))[:20]}; this version of cloakgp reads "
             f"schema {SCHEMA} alone. Use the version that wrote it."
         )
-    if manifest.get("release") == STAGED:
-        return _checked_stages(manifest, arrays, wanted == PLAN_FORMAT)
-    expected = _MANIFEST | ({"function"} if manifest.get("release") == FUNCTION else set())
-    expected |= set(manifest) & {PEOPLE, COLUMNS, TABLE_ROWS}
-    if wanted == PLAN_FORMAT:
-        expected -= {"ledger", CUSTODIANS_WORDS}
-    if set(manifest) != expected or manifest["release"] not in (PREDICTIONS, FUNCTION):
-        raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
-    _check_measurement(manifest)
-    _check_certificate(manifest)
-    _check_model(manifest["model"])
+    stages: Any = manifest.get("stages")
+    _expect(bool(stages) and _fits(stages, _STAGES), "its stages make no sense")
+    form = _MANIFEST | _BY_READOUT[kind_of(manifest)] | (_RELEASED if wanted == FORMAT else {})
+    form |= {key: own for key, own in _OPTIONAL.items() if key in manifest}
+    _expect(manifest.keys() == form.keys(), "the manifest lacks a key or has one too many")
+    for key, own in form.items():
+        _expect(_fits(manifest[key], own), f"its {key.replace('_', ' ')} makes no sense")
+    _check_words(manifest)
+    _check_arrays(manifest, arrays, plan=wanted == PLAN_FORMAT)
+    _check_people(manifest, arrays)
     if wanted == FORMAT:
-        _check_ledger(manifest["ledger"], manifest[CUSTODIANS_WORDS])
-    _check_function(manifest)
-    check_people(manifest, arrays)
-    _check_arrays(manifest, arrays)
-    check_table(manifest, arrays["X_star" if manifest["release"] == PREDICTIONS else "points"].shape[1])
+        _check_custodians_words(manifest["ledger"], manifest[CUSTODIANS_WORDS])
+        _check_learned(manifest, arrays["X_star"].shape[1])
     return manifest, arrays
 
 
-def _checked_stages(
-    manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    expected = staged_schema.keys(manifest, plan) | (set() if plan else {"ledger", CUSTODIANS_WORDS})
-    # Nothing is told of private rows, nor of whose they are.
-    expected |= set() if "grid" in manifest else set(manifest) & {PEOPLE, COLUMNS, TABLE_ROWS}
-    if set(manifest) != expected:
-        raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
-    if not {"X_star", "matrix_0"} <= set(arrays):
-        raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
-    if any(arrays[name].ndim != 2 for name in ("X_star", "matrix_0")):
-        raise ReleaseFileError("release file: X_star and matrix_0 must have two dimensions.")
-    check_people(manifest, arrays)
-    staged_schema.check(manifest, arrays, plan)
-    check_table(manifest, arrays["X_star"].shape[1])
-    if "kernel" in manifest["model"]:
-        _check_kernel(manifest["model"]["kernel"])
-    if not plan:
-        _check_ledger(manifest["ledger"], manifest[CUSTODIANS_WORDS])
-    return manifest, arrays
+def kind_of(manifest: dict[str, Any]) -> str | None:
+    """How its stage is read that stands alone; None if the model reads all stages."""
+    readout = manifest["stages"][-1]["readout"]
+    return None if readout is None else str(readout["kind"])
 
 
-def rounded_std(std: Array) -> Array:
-    """Standard deviations to four digits: more could not be checked on another machine."""
-    return np.array([float(f"{value:.3e}") for value in std.tolist()])
+def n_curves(model: dict[str, Any]) -> int:
+    """How many functions there are: one for each of several classes."""
+    return outcome_named(model["outcome"], model["classes"]).curves
 
 
-def _check_measurement(manifest: dict[str, Any]) -> None:
-    words = manifest["measurement"]
-    kind = words.get("kind") if isinstance(words, dict) else None
-    if not isinstance(kind, str) or (manifest["release"], kind) not in _ARRAYS:
-        raise ReleaseFileError("release file has a measurement of a kind that this version does not know.")
-    types: dict[str, type] = {"kind": str}
-    if kind == FACTORED:
-        types |= {"factor_bits": int, "inputs_sha256": str, "extent": int}
-    if {name: type(value) for name, value in words.items()} != types:
-        raise ReleaseFileError("release file: the measurement lacks a key or has one too many.")
-    if kind == FACTORED and not (
-        abs(words["factor_bits"]) < 2000
-        and _SHA256.fullmatch(words["inputs_sha256"])
-        and 0 < words["extent"] < 2**62
-    ):
-        raise ReleaseFileError("release file: the measurement's recipe makes no sense.")
+def _check_words(manifest: dict[str, Any]) -> None:
+    """What the manifest's parts say of each other."""
+    c, given, stages, model = (manifest[name] for name in ("certificate", "given", "stages", "model"))
+    _expect(manifest["unit"] == c["unit"], "two units of protection are named")
+    _expect(certificate.check_ids(c["ids"], c["unit"]), "its certificate's ids make no sense")
+    _expect(c["before"] == [[one["epsilon"], one["delta"]] for one in given], "its given releases are others")
+    outcome, (low, high) = OUTCOMES[model["outcome"]], (0.0, 1.0)
+    _expect(len(model["classes"]) in outcome.class_numbers, "its classes make no sense")
+    if model["bounds"] != PER_ROW:
+        low, high = model["bounds"]
+    fine = outcome.least <= low < high and outcome.fixed_bounds in (None, (low, high))
+    _expect(fine, "bounds are not such as its outcome has")
+    fine = len(given) <= MOST_GIVEN and all(one["bounds"][0] < one["bounds"][1] for one in given)
+    fine = fine and all(one["stages"] <= len(one["shares"]) <= MOST_STAGES for one in given)
+    _expect(fine and not (given and n_curves(model) > 1), "what was given makes no sense")
+    own = len(stages) - sum(one["stages"] for one in given)
+    most = 1 if manifest["format"] == PLAN_FORMAT else len(c["shares"])
+    fine = 1 <= own <= most and len(c["shares"]) <= MOST_STAGES and len(stages) <= MOST_IN_ALL
+    _expect(fine, "it has too many or too few stages")
+    if TABLE_ROWS in manifest:
+        rows = manifest[TABLE_ROWS]
+        _expect(rows["rows"] == c["n_rows"] + len(rows["dropped"]), "the rows left out make no sense")
+    if GRID in manifest:
+        fine = len(manifest[GRID]["axes"]) <= MOST_AXES and kind_of(manifest) is None
+        _expect(fine and not given and manifest["inputs_sha256"] is None, "its grid makes no sense")
+        fine = [stage["windows"] for stage in stages] == [False] + [True] * (len(stages) - 1)  # counts first
+        fine = fine and all(stage["spread"] is None for stage in stages[:2])
+        _expect(fine, "its stages are not those of whole rows")
+        _expect(not {PEOPLE, COLUMNS, TABLE_ROWS} & manifest.keys(), "it tells of private inputs")
 
 
-def _check_certificate(manifest: dict[str, Any]) -> None:
-    certificate = manifest["certificate"]
-    if not has_fields(certificate, FIELDS):
-        raise ReleaseFileError("release file: the certificate lacks a key or has one too many.")
-    for name in FIELDS:
-        kind, value = Certificate.__annotations__[name], certificate[name]
-        if type(value).__name__ != kind or (kind == "int" and abs(value) >= 2**63):
-            raise ReleaseFileError(f"release file: the certificate's {name} must be a {kind}.")
-    if manifest["unit"] != certificate["unit"]:
-        raise ReleaseFileError("release file: two units of protection are named.")
-
-
-def _check_model(model: Any) -> None:
-    if not isinstance(model, dict) or set(model) != {"kernel", "noise", "bounds", "mean", "approximation"}:
-        raise ReleaseFileError("release file: the model lacks a key or has one too many.")
-    numbers = [model[name] for name in ("mean", "noise") if model[name] != PER_ROW]
-    bounds = [0.0, 1.0] if model["bounds"] == PER_ROW else model["bounds"]
-    numbers += bounds if isinstance(bounds, list) and len(bounds) == 2 else [None]
-    if not all(type(number) is float for number in numbers) or not bounds[0] < bounds[1]:
-        raise ReleaseFileError("release file: the model's bounds, mean and noise must be numbers.")
-    if model["approximation"] not in (None, *APPROXIMATIONS):
-        raise ReleaseFileError("release file has an approximation that this version does not know.")
-    _check_kernel(model["kernel"])
-
-
-def _check_kernel(spec: Any) -> None:
-    if not _same_json(stored_kernel(spec).to_spec(), spec):
-        raise ReleaseFileError("release file: its kernel is not described as this version would.")
-
-
-def _check_ledger(ledger: Any, words: Any) -> None:
-    """Where the release stands in a ledger, and what the custodian calls things."""
-    paid = {"dataset"} if ledger is not None else set()
-    if not isinstance(words, dict) or set(words) - set(labels.NAMES) != paid:
-        raise ReleaseFileError(f"release file: {CUSTODIANS_WORDS} lacks a key or has one too many.")
-    if not all(map(_is_short, words.values())) or len(json.dumps(words)) > LONGEST_WORDS:
-        raise ReleaseFileError(f"release file: {CUSTODIANS_WORDS} must be short printable words.")
-    if ledger is None:
+def _check_learned(manifest: dict[str, Any], columns: int) -> None:
+    learned, prior = manifest["learned"], manifest["model"].get("prior")
+    if prior is None:
+        _expect(not learned, "a model that is known is not learned")
         return
-    if not isinstance(ledger, dict) or {key: type(value) for key, value in ledger.items()} != {
-        "entry": int,
-        "head": str,
-    }:
-        raise ReleaseFileError("release file: the ledger's receipt lacks a key or has one too many.")
-    if not 0 <= ledger["entry"] < 2**53 or not _SHA256.fullmatch(ledger["head"]):
-        raise ReleaseFileError("release file: the ledger's receipt makes no sense.")
+    lengths = columns - len(prior["categories"])
+    parts = n_parts(lengths, len(prior["categories"]), len(prior["seasons"]))
+    _expect(1 <= len(learned) <= MOST_LEARNED, "it must list what was learned")
+    for one in learned:
+        shares = one.get("shares", [1.0])
+        fine = len(one["lengthscale"]) == lengths and ("shares" in one) == (parts > 1)
+        fine = fine and len(shares) == max(parts, 1) and abs(math.fsum(shares) - 1) <= 1e-9
+        _expect(fine, "what was learned makes no sense")
 
 
-def _is_short(word: Any) -> bool:
+def _check_custodians_words(ledger: Any, words: Any) -> None:
+    """Where the release stands in a ledger, and what the custodian calls things: bounded, and no more."""
+    paid, longest = {"dataset"} if ledger is not None else set(), 4096  # bytes of all of them
     try:
-        checks.text(word, "word", checks.LONGEST_NAME)
+        for word in words.values():
+            checks.text(word, "word", checks.LONGEST_NAME)
+        fine = set(words) - set(labels.NAMES) == paid and len(json.dumps(words)) <= longest
     except ValueError:
-        return False
-    return True
+        fine = False
+    _expect(fine, f"{CUSTODIANS_WORDS} must be short printable words")
 
 
-def _check_function(manifest: dict[str, Any]) -> None:
-    function = manifest.get("function")
-    if "function" in manifest and (
-        not isinstance(function, dict)
-        or set(function) != {"reach", "prior_seed"}
-        or type(function["reach"]) is not float
-        or not (function["prior_seed"] is None or _is_seed(function["prior_seed"]))
-    ):
-        raise ReleaseFileError("release file: the function's description lacks a key or has one too many.")
-
-
-def check_people(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Words on the people to whom the promise is; who has which rows, wherever X is."""
-    words, labels = manifest.get(PEOPLE), arrays.get("people")
-    if PEOPLE in manifest and (
-        not isinstance(words, dict)
-        or {name: type(value) for name, value in words.items()} != {"sha256": str, "within": float}
-        or not _SHA256.fullmatch(words["sha256"])
-        or not 0 <= words["within"] <= 1
-    ):
-        raise ReleaseFileError("release file: its people make no sense.")
-    if manifest["format"] == PLAN_FORMAT and (manifest["unit"] == PERSON.name) != (words is not None):
-        raise ReleaseFileError("file of a plan: a promise to people must name them, and no other may.")
-    if (labels is not None) != (words is not None and "X" in arrays):
-        raise ReleaseFileError("release file: who has which rows must be shown where X is, and only then.")
-    if labels is None:
-        return
-    good = labels.dtype.str == "<i8" and labels.ndim == 1 and len(labels) > 0
-    # A person's number is the next one that is free where their first row is.
-    if not good or labels[0] != 0 or labels.min() < 0 or (np.diff(np.maximum.accumulate(labels)) > 1).any():
-        raise ReleaseFileError("release file: people must be numbered by their first rows.")
+def _check_people(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Who has which rows, wherever X is."""
+    words, found = manifest.get(PEOPLE), arrays.get("people")
+    _expect((manifest["unit"] == PERSON.name) == (words is not None), "a promise to people must name them")
+    fine = (found is not None) == (words is not None and "X" in arrays)
+    _expect(fine, "who has which rows must be shown where X is, and only then")
+    if found is not None:  # a person's number is the next one that is free where their first row is
+        fine = found[0] == 0 and found.min() >= 0 and not (np.diff(np.maximum.accumulate(found)) > 1).any()
+        _expect(bool(fine), "people must be numbered by their first rows")
 
 
 def table_words(columns: Columns | None, rows: TableRows | None) -> dict[str, Any]:
@@ -274,131 +346,76 @@ def table_of(manifest: dict[str, Any]) -> tuple[Columns | None, TableRows | None
     )
 
 
-def check_table(manifest: dict[str, Any], width: int) -> None:
-    """Names, levels and origins that are bounded and printable; numbers of rows that were left out."""
-    if COLUMNS in manifest:
-        try:
-            columns = Columns.from_words(manifest[COLUMNS])
-            good = len(columns.inputs) == width and "grid" not in manifest
-            good = good and _same_json(columns.words(), manifest[COLUMNS])
-        except (AttributeError, KeyError, TypeError, ValueError):
-            good = False
-        if not good:
-            raise ReleaseFileError("release file: the names of its columns make no sense.")
-    if TABLE_ROWS in manifest:
-        words = manifest[TABLE_ROWS]
-        good = isinstance(words, dict) and set(words) == {"rows", "dropped"} and "grid" not in manifest
-        size, dropped = (words["rows"], words["dropped"]) if good else (0, [])
-        good = type(size) is int and isinstance(dropped, list) and 0 < len(dropped) <= MOST_DROPPED
-        good = good and all(type(row) is int and 0 <= row < size for row in dropped)
-        good = good and dropped == sorted(set(dropped))
-        if not good or size != manifest["certificate"]["n_rows"] + len(dropped):
-            raise ReleaseFileError("release file: the rows that were left out make no sense.")
+def wanted(manifest: dict[str, Any], shown: bool, answered: int) -> tuple[set[str], set[str]]:
+    """Names of the arrays that there must be, if so many stages were answered; and of those that may be."""
+    model, whole, kind = manifest["model"], GRID in manifest, kind_of(manifest)
+    hidden = whole or (kind == FUNCTION and not shown)
+    needed, allowed = {"X_star", "weights"}, set() if whole else {"X", "people"}
+    needed |= {name for key, names in _OF_EACH.items() if model.get(key) == PER_ROW for name in names}
+    if not hidden and manifest["inputs_sha256"] is None:
+        needed |= {"X"}
+    elif not hidden:
+        needed, allowed = needed | _CELLS, allowed | {"rows_each"}
+    if "prior" in model:
+        allowed |= {"inducing"}
+    elif model["approximation"] is not None:
+        needed |= {"inducing"}
+    for number, words in enumerate(manifest["stages"]):
+        own = _WINDOWS if words["windows"] else set()
+        own = own | ({"matrix"} if whole or not hidden else set())
+        own |= {"counts"} if whole and number else set()
+        own |= {"centre"} if words["spread"] else set()
+        own |= {"z"} if number < answered else set()
+        own |= set() if kind is None else {"reconstruction"}
+        own |= {"offset", "gp_std"} if kind == MEANS else set()
+        needed |= {f"{name}_{number}" for name in own}
+    return needed, allowed
 
 
-def _same_json(one: Any, other: Any) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-def _is_seed(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**53
-
-
-def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
-    kind, names = manifest["release"], set(arrays)
-    needed, allowed = _ARRAYS[kind, manifest["measurement"]["kind"]]
-    if manifest["format"] == PLAN_FORMAT:
-        needed = needed - {"z"}
-    if not needed <= names <= needed | allowed | {"people"}:
-        raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
-    for setting, of_each in _OF_EACH.items():
-        if names & of_each != (of_each if manifest["model"][setting] == PER_ROW else set()):
-            raise ReleaseFileError(f"release file: {setting} per row must be an array, and only then.")
-    if not np.all(arrays.get("upper", 1.0) > arrays.get("lower", 0.0)):
-        raise ReleaseFileError("release file: a row's bounds hold nothing.")
-    differ = PER_ROW in (manifest["model"]["bounds"], manifest["model"]["mean"])
-    if ("middle_less_mean" in names) != (differ and manifest["measurement"]["kind"] == FACTORED):
-        raise ReleaseFileError("release file: middle_less_mean is for recipes of rows that differ.")
-    if ("inducing" in names) != (manifest["model"]["approximation"] is not None):
-        raise ReleaseFileError("release file: inducing inputs must come with an approximation.")
-    if len(arrays.get("inducing", ())) > MOST_INDUCING:
-        raise ReleaseFileError(f"release file: there are more than {MOST_INDUCING} inducing inputs.")
-    if any(0 in array.shape for array in arrays.values()):
-        raise ReleaseFileError("release file: an array is empty.")
+def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> None:
+    stages, model, N = manifest["stages"], manifest["model"], manifest["certificate"]["n_rows"]
+    needed, allowed = wanted(manifest, "X" in arrays, len(stages) - plan)
+    _expect(needed <= set(arrays) <= needed | allowed, "an array is missing, or one is not in the schema")
+    shapes = {}
     for name, array in arrays.items():
-        dtype, dimensions = DTYPES[name]
-        if array.dtype.str != dtype or array.ndim != dimensions:
-            raise ReleaseFileError(
-                f"release file: {name} must have dtype {dtype}, {dimensions} dimension(s)."
-            )
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ReleaseFileError(f"release file: {name} must be finite.")
-        if name in ("weights", "noise") and not (array > 0).all():
-            raise ReleaseFileError(f"release file: {name} must be above 0.")
-    q, N = arrays["reconstruction"].shape[1], manifest["certificate"]["n_rows"]
-    P, D = arrays["X_star" if kind == PREDICTIONS else "points"].shape
-    U, m, r = N, len(arrays.get("inducing", ())), len(arrays.get("features", ()))
-    if "labels" in names:
-        U = arrays["matrix"].shape[1]
-        if not np.array_equal(np.unique(arrays["labels"]), np.arange(U)):
-            raise ReleaseFileError("release file: labels must name every column of the matrix.")
-    shapes = {
-        "X": (N, D),
-        "matrix": (q, U),
-        "labels": (N,),
-        "people": (N,),
-        "noise": (N,),
-        "reconstruction": (P, q),
-        "centre": (q,),
-    }
-    shapes |= {"sums": (q,), "inducing": (m, D), "features": (r, m), "factors": (q, m), "information": (r, r)}
-    shapes |= {"X_star": (P, D), "points": (P, D), "weights": (P,), "offset": (P,), "gp_std": (P,)}
-    shapes |= {"lower": (N,), "upper": (N,), "mean_rows": (N,), "mean_star": (P,), "middle_less_mean": (q,)}
-    shapes["z"] = (q,)
-    for name, array in arrays.items():
-        if array.shape != shapes[name]:
-            raise ReleaseFileError(f"release file: {name} has shape {array.shape}, expected {shapes[name]}.")
+        found = _NUMBERED.fullmatch(name)
+        stem, number = (name, None) if found is None else found.groups()
+        dtype, shape = PLAN_ARRAYS[stem] if number is None else STAGE_ARRAYS[stem]
+        shapes[name] = shape, number
+        _expect(array.size > 0, "an array is empty")
+        fine = array.dtype.str == dtype and array.ndim == len(shape)
+        _expect(fine, f"{name} must have dtype {dtype}, {len(shape)} dimension(s)")
+        _expect(array.dtype.kind != "f" or bool(np.isfinite(array).all()), f"{name} must be finite")
+        _expect(stem not in _POSITIVE or bool((array > 0).all()), f"{name} must be above 0")
+    (P, D), m = arrays["X_star"].shape, len(arrays.get("inducing", ()))
+    _expect(m <= MOST_INDUCING, f"there are more than {MOST_INDUCING} inducing inputs")
+    prior = model.get("prior", {"categories": [], "seasons": []})
+    used = [*prior["categories"], *(column for column, _ in prior["seasons"])]
+    _expect(max(used, default=0) < D, "its prior is of no column of X")
+    fine = COLUMNS not in manifest or len(manifest[COLUMNS]["inputs"]) == D
+    _expect(fine, "the names of its columns make no sense")
+    U = arrays["matrix_0"].shape[1] if "matrix_0" in arrays else 0
+    sizes = {"N": N, "R": U if "cells" in arrays else N, "P": P, "D": D, "m": m, "U": U}
+    for name, (shape, number) in shapes.items():
+        own = sizes
+        if number is not None:
+            q = _measurements(arrays, number)
+            curves = 1 if GRID in manifest and number == "0" else n_curves(model)  # rows are counted first
+            own = sizes | {"q": q, "z": curves * q + (stages[int(number)]["spread"] is not None)}
+        expected = tuple(own[letter] for letter in shape)
+        _expect(arrays[name].shape == expected, f"{name} has shape {arrays[name].shape}, expected {expected}")
+        fine = "upper" not in name or (arrays[name] > arrays[name.replace("upper", "lower")]).all()
+        _expect(bool(fine), "a row's bounds hold nothing")
+    if "cells" in arrays:
+        _expect(sum(arrays["counts"].tolist()) == N, "the cells' rows must add up to all rows")
+        fine = bool((arrays["spreads"] >= 0).all()) and bool((arrays["scale"] >= 0).all())
+        _expect(fine, "a cell's spread is below 0")
+    if "rows_each" in arrays:
+        fine = PEOPLE in manifest and (arrays["rows_each"] >= 1).all()
+        _expect(bool(fine), "rows of each person are for people in cells, who have one at least")
 
 
-def is_custom(spec: Any) -> bool:
-    """Whether a kernel's description, already checked, has a part that no file can hold."""
-    return spec["kind"] == "Custom" or any(map(is_custom, spec.get("kernels", ())))
-
-
-def fits(given: Any, stored: Any) -> bool:
-    """Whether a kernel can be the one that a file describes: equal, but for parts that no file can hold."""
-    if stored["kind"] == "Custom":
-        return True
-    parts, others = stored.get("kernels"), given.get("kernels")
-    if given["kind"] != stored["kind"] or not isinstance(parts, list) or not isinstance(others, list):
-        return bool(given == stored)
-    return len(parts) == len(others) and all(map(fits, others, parts))
-
-
-def stored_kernel(spec: Any) -> Kernel:
-    """The kernel of a manifest, with a stand-in for each part that no file can hold."""
-    try:
-        return from_spec(spec, custom=WithheldKernel())
-    except (TypeError, ValueError) as error:
-        raise ReleaseFileError(f"release file has a model that makes no sense: {error}") from None
-
-
-class WithheldKernel(Kernel):
-    """Stands for a custom kernel that was not given; everything but new predictions works."""
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": "Custom"}
-
-    def _matrix(self, X: Any, Z: Any) -> Any:
-        raise ValueError(
-            Message(
-                "kernel: this release was made with a custom kernel, which its file cannot hold. ",
-                Phrase.LOAD_WITH_KERNEL,
-            )
-        )
-
-    def _diag(self, X: Any) -> Any:
-        return self._matrix(X, X)
-
-    def __repr__(self) -> str:
-        return "<custom kernel, not in file>"
+def _measurements(arrays: dict[str, Array], number: str) -> int:
+    """Of a stage: as many as its matrix has rows, or what is made of them has columns."""
+    matrix = arrays.get(f"matrix_{number}")
+    return int(arrays[f"reconstruction_{number}"].shape[1]) if matrix is None else len(matrix)

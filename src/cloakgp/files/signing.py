@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cloakgp.errors import Argument, ArgumentTypeError, Message, Phrase, missing_extra
+from cloakgp.core.errors import Argument, ArgumentTypeError, Message, Phrase, missing_extra
 
 _SIGNED_BY = Argument("signed_by")
 _CONTEXT = b"cloakgp release file, manifest sha256: "
@@ -19,18 +19,11 @@ def sign(digest: str, key: Any) -> dict[str, str]:
     """Sign a manifest's digest with an Ed25519 private key of the `cryptography` package."""
     private_key = _ed25519(Argument("sign_with")).Ed25519PrivateKey
     if not isinstance(key, private_key):
-        raise ArgumentTypeError(
-            "sign_with",
-            "must be an Ed25519PrivateKey of the cryptography package",
-            type(key).__name__,
-            "Make one with Ed25519PrivateKey.generate() and keep it safe.",
-        )
-    public = key.public_key().public_bytes_raw()
-    return {
-        "algorithm": "Ed25519",
-        "public_key": public.hex(),
-        "signature": key.sign(_CONTEXT + digest.encode()).hex(),
-    }
+        expected = "must be an Ed25519PrivateKey of the cryptography package"
+        remedy = "Make one with Ed25519PrivateKey.generate() and keep it safe."
+        raise ArgumentTypeError("sign_with", expected, type(key).__name__, remedy)
+    public, signature = key.public_key().public_bytes_raw(), key.sign(_CONTEXT + digest.encode())
+    return {"algorithm": "Ed25519", "public_key": public.hex(), "signature": signature.hex()}
 
 
 def check(digest: str, signature: dict[str, str] | None, signed_by: Any) -> str:
@@ -44,36 +37,31 @@ def check(digest: str, signature: dict[str, str] | None, signed_by: Any) -> str:
             Message("the file is not signed, but ", _SIGNED_BY, " was given. Ask for a signed copy.")
         )
     ed25519 = _ed25519("a signature" if signed_by is None else _SIGNED_BY)
+    digits = {"public_key": 64, "signature": 128}
     try:
-        if set(signature) != {"algorithm", "public_key", "signature"} or signature["algorithm"] != "Ed25519":
+        if signature.keys() != {"algorithm", *digits} or signature["algorithm"] != "Ed25519":
             raise ValueError
-        for name, digits in (("public_key", 64), ("signature", 128)):  # fromhex would skip spaces
-            if not re.fullmatch(f"[0-9a-f]{{{digits}}}", signature[name]):
-                raise ValueError
+        if not all(re.fullmatch(f"[0-9a-f]{{{n}}}", signature[name]) for name, n in digits.items()):
+            raise ValueError  # fromhex would skip spaces
         public = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["public_key"]))
         public.verify(bytes.fromhex(signature["signature"]), _CONTEXT + digest.encode())
     except Exception:
         raise SignatureError("the file's signature does not fit its contents.") from None
     if wanted is not None and public.public_bytes_raw() != wanted:
         raise SignatureError(Message("the file was signed, but with another key than ", _SIGNED_BY, "."))
-    return str(public.public_bytes_raw().hex())
+    return signature["public_key"]
 
 
 def _raw(key: Any) -> bytes:
     """The 32 bytes of a public key given as an object, as bytes, or as hex."""
     try:
-        if isinstance(key, str):
-            raw = bytes.fromhex(key)
-        else:
-            raw = key if isinstance(key, bytes) else bytes(key.public_bytes_raw())
+        raw = bytes.fromhex(key) if isinstance(key, str) else key
+        raw = raw if isinstance(raw, bytes) else bytes(raw.public_bytes_raw())
     except (AttributeError, ValueError):
         raw = b""
     if len(raw) != 32:
-        raise ArgumentTypeError(
-            "signed_by",
-            Message("must be an Ed25519 public key", Phrase.PUBLIC_KEY),
-            remedy="Ask the custodian for it.",
-        )
+        expected = Message("must be an Ed25519 public key", Phrase.PUBLIC_KEY)
+        raise ArgumentTypeError("signed_by", expected, remedy="Ask the custodian for it.")
     return raw
 
 

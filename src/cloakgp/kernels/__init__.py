@@ -11,10 +11,10 @@ kernel matrix comes back as the same kind. Distances are summed from coordinate 
 expanded as |x|² + |z|² − 2 x·z: the matrix is then exactly symmetric and its diagonal exact.
 """
 
-from cloakgp.kernels.base import MAX_DEPTH, Constant, Custom, Kernel, Product, Sum, as_kernel
-from cloakgp.kernels.category import Category
+from cloakgp.kernels.base import KINDS, MAX_DEPTH, Constant, Custom, Kernel, Product, Sum, as_kernel
 from cloakgp.kernels.families import (
     EQ,
+    Category,
     Linear,
     Matern,
     Matern12,
@@ -27,9 +27,7 @@ from cloakgp.kernels.families import (
 )
 from cloakgp.kernels.gibbs import Gibbs
 from cloakgp.kernels.integral import Boxes, Integral, Points
-from cloakgp.kernels.scikit_learn import converted as _converted  # noqa: F401 (so that as_kernel knows them)
-from cloakgp.kernels.specs import KINDS, from_spec
-from cloakgp.kernels.words import parse
+from cloakgp.kernels.specs import from_spec, parse
 
 __all__ = [
     "EQ",

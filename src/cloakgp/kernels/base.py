@@ -11,22 +11,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import reduce
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array, to_device
 from numpy.typing import NDArray
 
-from cloakgp import checks
-from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.core import checks
+from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 
 Array = Any  # a numpy array, a torch tensor, or another array of the array API standard
 
-_IN_CACHE = 2**16  # entries of a matrix block
+_WAVES = 4096  # of a draw
 MAX_DEPTH = 32  # sums inside products inside sums ...: more than this is a mistake or an attack
-MAX_PARTS = 1000  # kernels in a sum or product, in all
-CONVERTERS: dict[str, Callable[[Any], Kernel | None]] = {}
-"""What makes kernels of other libraries ours, where it can, by the module of their class."""
+KINDS: dict[str, type[Kernel]] = {}
+"""Every kernel that files and texts may name: those marked :func:`registered`, and nothing else."""
+
+SKLEARN: dict[str, Callable[[Any], Kernel | None]] = {}
+"""What scikit-learn's kernels are here, by the names of their classes; None for what is no kernel of ours."""
+
+AnyKernel = TypeVar("AnyKernel", bound="Kernel")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def registered(kind: type[AnyKernel]) -> type[AnyKernel]:
+    """Make a kernel's class a frozen dataclass, and one that files and texts name."""
+    made = dataclass(frozen=True, slots=True, repr=False)(kind)
+    KINDS[made.__name__] = made
+    return made
 
 
 class Kernel(ABC):
@@ -40,6 +52,14 @@ class Kernel(ABC):
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]  # every subclass is a frozen dataclass
     __array_ufunc__ = None  # so that np.float64(2) * kernel asks the kernel, not numpy
+
+    # What a subclass says of itself, besides what it computes.
+    _pointwise: ClassVar[bool] = (
+        True  # each entry depends on its own two inputs, and not on what else is asked
+    )
+    _written: ClassVar[bool] = True  # in a text, by its name
+    _texts: ClassVar[tuple[str, ...]] = ()  # parameters that may hold words
+    _lists: ClassVar[int] = 1  # how deep lists of numbers may be in each other, in a spec
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         """Return the kernel matrix between the rows of `X` and the rows of `Z`.
@@ -75,11 +95,57 @@ class Kernel(ABC):
 
     def to_spec(self) -> dict[str, Any]:
         """Return a description in plain JSON types, from which :func:`from_spec` rebuilds the kernel."""
-        spec: dict[str, Any] = {"kind": type(self).__name__}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            spec[f.name] = list(value) if isinstance(value, tuple) else value
-        return spec
+        return {"kind": type(self).__name__} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def _from_spec(cls, values: dict[str, Any], read: Callable[[Any], Kernel]) -> Kernel:
+        """The kernel with these values of a spec; `read` makes kernels of the specs among them."""
+        for name, value in values.items():
+            if name not in cls._texts and not _numbers(value, cls._lists):
+                raise ValueError(f"{name} in a kernel spec must hold numbers; got {reprlib.repr(value)}.")
+        return cls(**values)
+
+    def category_columns(self, columns: int) -> tuple[int, ...]:
+        """Which of so many columns hold levels."""
+        return ()
+
+    def number_columns(self, columns: int) -> tuple[int, ...]:
+        """Of which of so many columns distances are measured, or multiples taken."""
+        return tuple(range(columns))
+
+    def with_places(self, place: Callable[[str], int]) -> Kernel:
+        """The same kernel with the columns that it names counted; itself if it names none."""
+        return self
+
+    def draw(self, columns: int, seed: int) -> Callable[[Array], Array]:
+        """A function drawn from the GP with this kernel, for inputs with so many columns: for pictures.
+
+        A sum of many random waves (Rahimi & Recht 2008), whose frequencies follow the kernel's spectral
+        density. So two queries of one point agree, the same seed gives the same function, and its covariance
+        is the kernel's up to an error of about 1/sqrt(waves). Privacy never rests on it.
+        """
+        return self._draw(columns, np.random.default_rng(seed))
+
+    def _draw(self, columns: int, rng: np.random.Generator) -> Callable[[Array], Array]:
+        variance, frequencies = self._waves(_WAVES, columns, rng)
+        phases = rng.uniform(0, 2 * np.pi, _WAVES)
+        heights = rng.normal(size=_WAVES) * np.sqrt(2 * variance / _WAVES)
+        return lambda X: np.cos(X @ frequencies.T + phases) @ heights
+
+    def _waves(self, n: int, columns: int, rng: np.random.Generator) -> tuple[float, Array]:
+        """Variance, and frequencies (n, columns) from the spectral density."""
+        raise self._no_draws
+
+    @property
+    def _no_draws(self) -> ValueError:
+        return ValueError(
+            f"prior_noise: draws of the prior are not available for {self!r}. Use EQ, Matérn, "
+            "RationalQuadratic, Constant, and sums and products of them, or leave prior_noise out."
+        )
+
+    def _depth_and_parts(self) -> tuple[int, int]:
+        """How deep kernels are in each other, and how many there are."""
+        return 0, 1
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; with `deep` also those of parts, as in ``k1__lengthscale``.
@@ -144,19 +210,14 @@ class Kernel(ABC):
 
     def _by_rows(self, X: Array, Z: Array) -> Array:
         """The matrix, a few rows at a time where that keeps temporaries in the processor's cache."""
-        rows, columns = X.shape[0], Z.shape[0]
-        if not is_numpy_array(X) or rows * columns <= _IN_CACHE or not self._pointwise:
+        rows, columns, in_cache = X.shape[0], Z.shape[0], 2**16  # the last: entries of a block
+        if not is_numpy_array(X) or rows * columns <= in_cache or not self._pointwise:
             return self._matrix(X, Z)
         result = np.empty((rows, columns))
-        step = max(1, _IN_CACHE // columns)
+        step = max(1, in_cache // columns)
         for start in range(0, rows, step):
             result[start : start + step] = self._matrix(X[start : start + step], Z)
         return result
-
-    @property
-    def _pointwise(self) -> bool:
-        """Whether each entry depends on its own two inputs alone, and not on what else is asked."""
-        return True
 
     @abstractmethod
     def _matrix(self, X: Array, Z: Array) -> Array:
@@ -179,7 +240,7 @@ class Kernel(ABC):
         return values
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@registered
 class Constant(Kernel):
     """Constant kernel: `variance` everywhere, an unknown level that all outcomes share."""
 
@@ -191,6 +252,12 @@ class Constant(Kernel):
     @property
     def range(self) -> tuple[float, float]:
         return self.variance, self.variance
+
+    def number_columns(self, columns: int) -> tuple[int, ...]:
+        return ()
+
+    def _waves(self, n: int, columns: int, rng: np.random.Generator) -> tuple[float, Array]:
+        return self.variance, np.zeros((n, columns))
 
     def _matrix(self, X: Array, Z: Array) -> Array:
         return full(X, (X.shape[0], Z.shape[0]), self.variance)
@@ -204,6 +271,7 @@ class Combination(Kernel):
     """Several kernels under one operation; combinations of the same kind are flattened into one."""
 
     kernels: Sequence[Kernel]
+    _written: ClassVar[bool] = False  # but with + and *
 
     def __post_init__(self) -> None:
         flat: list[Kernel] = []
@@ -212,14 +280,13 @@ class Combination(Kernel):
         if len(flat) < 2:
             raise ArgumentError("kernels", "must hold at least two kernels", str(len(flat)))
         set_frozen(self, kernels=tuple(flat))
-        if _depth(self) > MAX_DEPTH:
+        depth, parts = self._depth_and_parts()
+        if depth > MAX_DEPTH:
             raise ArgumentError(
                 "kernels", f"must be nested at most {MAX_DEPTH} deep", remedy="Multiply out the sums."
             )
-        if _parts(self) > MAX_PARTS:
-            raise ArgumentError(
-                "kernels", f"must be at most {MAX_PARTS} in all", str(_parts(self)), "Use fewer."
-            )
+        if parts > 1000:  # before anything is computed with them
+            raise ArgumentError("kernels", "must be at most 1000 in all", str(parts), "Use fewer.")
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -231,11 +298,29 @@ class Combination(Kernel):
         return low, high
 
     @property
-    def _pointwise(self) -> bool:
+    def _pointwise(self) -> bool:  # type: ignore[override]
         return all(kernel._pointwise for kernel in self.kernels)
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": type(self).__name__, "kernels": [kernel.to_spec() for kernel in self.kernels]}
+    def category_columns(self, columns: int) -> tuple[int, ...]:
+        return tuple(sorted({column for part in self.kernels for column in part.category_columns(columns)}))
+
+    def number_columns(self, columns: int) -> tuple[int, ...]:
+        return tuple(sorted({column for part in self.kernels for column in part.number_columns(columns)}))
+
+    def with_places(self, place: Callable[[str], int]) -> Kernel:
+        parts = tuple(part.with_places(place) for part in self.kernels)
+        same = all(new is old for new, old in zip(parts, self.kernels, strict=True))
+        return self if same else type(self)(parts)
+
+    def _depth_and_parts(self) -> tuple[int, int]:
+        depths, parts = zip(*(kernel._depth_and_parts() for kernel in self.kernels), strict=True)
+        return 1 + max(depths), sum(parts)
+
+    @classmethod
+    def _from_spec(cls, values: dict[str, Any], read: Callable[[Any], Kernel]) -> Kernel:
+        if not isinstance(values["kernels"], list):
+            raise ArgumentError("kernels", "must be a list", reprlib.repr(values["kernels"]))
+        return cls([read(part) for part in values["kernels"]])
 
     def _params(self) -> dict[str, Any]:
         return {f"k{number}": kernel for number, kernel in enumerate(self.kernels, 1)}
@@ -254,10 +339,20 @@ class Combination(Kernel):
         """The operation on two values."""
 
 
+@registered
 class Sum(Combination):
     """The sum of kernels, as ``+`` builds it."""
 
-    __slots__ = ()
+    def _draw(self, columns: int, rng: np.random.Generator) -> Callable[[Array], Array]:
+        parts = [part._draw(columns, rng) for part in self.kernels]
+        return lambda X: np.sum([part(X) for part in parts], axis=0)
+
+    def _waves(self, n: int, columns: int, rng: np.random.Generator) -> tuple[float, Array]:
+        """Inside a product: each wave from one of the parts."""
+        variances, parts = zip(*(part._waves(n, columns, rng) for part in self.kernels), strict=True)
+        total = float(np.sum(variances))
+        chosen = rng.choice(len(parts), size=n, p=[variance / total for variance in variances])
+        return total, np.stack(parts)[chosen, np.arange(n)]
 
     def _combine(self, a: Any, b: Any) -> Any:
         return a + b
@@ -266,10 +361,14 @@ class Sum(Combination):
         return " + ".join(map(repr, self.kernels))
 
 
+@registered
 class Product(Combination):
     """The product of kernels, as ``*`` builds it."""
 
-    __slots__ = ()
+    def _waves(self, n: int, columns: int, rng: np.random.Generator) -> tuple[float, Array]:
+        """Frequencies add up."""
+        variances, parts = zip(*(part._waves(n, columns, rng) for part in self.kernels), strict=True)
+        return float(np.prod(variances)), np.sum(parts, axis=0)
 
     def _combine(self, a: Any, b: Any) -> Any:
         return a * b
@@ -292,6 +391,7 @@ class Custom(Kernel):
 
     function: Callable[..., Any] = field(hash=False)  # scikit-learn kernels have no hash
     name: str = field(init=False)
+    _pointwise: ClassVar[bool] = False  # who knows
 
     def __post_init__(self) -> None:
         function = self.function
@@ -314,9 +414,8 @@ class Custom(Kernel):
         name = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(function))
         set_frozen(self, function=function, name=name if len(name) <= 200 else name[:197] + "...")
 
-    @property
-    def _pointwise(self) -> bool:
-        return False  # who knows
+    def number_columns(self, columns: int) -> tuple[int, ...]:
+        return ()  # who knows
 
     def to_spec(self) -> dict[str, Any]:
         """Return the kind only: no file can hold the function (see :func:`from_spec`)."""
@@ -367,9 +466,18 @@ def as_kernel(kernel: Any) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         return kernel
-    convert = CONVERTERS.get(type(kernel).__module__)  # not that of a subclass, which may be another function
-    found = None if convert is None else convert(kernel)
-    return Custom(kernel) if found is None else found
+    # Known by the names of their classes, so that scikit-learn is not imported here: that takes its time, and
+    # whoever has one of its kernels has done so already. A subclass from elsewhere may be another function.
+    if type(kernel).__module__ == "sklearn.gaussian_process.kernels":
+        name = type(kernel).__name__
+        if name == "WhiteKernel":
+            raise ArgumentError(
+                "kernel",
+                "must not hold scikit-learn's WhiteKernel: observation noise is no part of the function",
+                remedy="Leave it out, and add its noise_level to noise=.",
+            )
+        return SKLEARN.get(name, Custom)(kernel) or Custom(kernel)
+    return Custom(kernel)
 
 
 def _inputs(value: Any, name: str, columns: int | None = None) -> Array:
@@ -394,12 +502,18 @@ def _factor(value: Any) -> Kernel:
     return as_kernel(value)
 
 
-def _depth(kernel: Kernel) -> int:
-    return 1 + max(map(_depth, kernel.kernels)) if isinstance(kernel, Combination) else 0
+def _plain(value: Any) -> Any:
+    """A parameter in plain JSON types."""
+    if isinstance(value, Kernel):
+        return value.to_spec()
+    return [_plain(entry) for entry in value] if isinstance(value, tuple) else value
 
 
-def _parts(kernel: Kernel) -> int:
-    return sum(map(_parts, kernel.kernels)) if isinstance(kernel, Combination) else 1
+def _numbers(value: Any, depth: int) -> bool:
+    """Whether this is a number or None, or lists of them inside each other, at most so deep."""
+    if isinstance(value, list):
+        return depth > 0 and all(_numbers(entry, depth - 1) for entry in value)
+    return type(value) in (int, float, type(None))
 
 
 def _is_sklearn(function: Any) -> bool:
@@ -414,7 +528,7 @@ def full(X: Array, shape: tuple[int, ...], value: float) -> Array:
     return array_namespace(X).full(shape, value, dtype=X.dtype, device=device(X))
 
 
-def set_frozen(kernel: Kernel, **values: Any) -> None:
-    """Store checked values in a frozen kernel; only its own constructor may."""
+def set_frozen(thing: Any, **values: Any) -> None:
+    """Store checked values in a frozen kernel, or its inputs; only its own constructor may."""
     for name, value in values.items():
-        object.__setattr__(kernel, name, value)
+        object.__setattr__(thing, name, value)

@@ -5,25 +5,22 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_array_api_obj
 
-from cloakgp import checks
-from cloakgp.errors import ArgumentError, ArgumentTypeError
-from cloakgp.kernels.base import Array, Kernel, full, set_frozen
-from cloakgp.kernels.families import checked_dims, dims_of
+from cloakgp.core import checks
+from cloakgp.core.errors import ArgumentError, ArgumentTypeError
+from cloakgp.kernels.base import Array, Kernel, full, registered
+from cloakgp.kernels.families import OnColumns
 
-_MOST_KNOTS = 1000
-_FARTHEST = 1e100  # from 0 that a knot may be, so that no difference of two is infinite
-_NEAREST = 1e-30  # squared, of the box around the knots: an input nearer to a knot is at it
 _EXAMPLE = "Give knots (positions, lengthscales), such as ([0, 20, 80], [5, 10, 40]), or a function of X."
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Gibbs(Kernel):
+@registered
+class Gibbs(OnColumns):
     """Like :class:`EQ`, with a lengthscale ℓ(x) that differs from place to place.
 
     k(x, z) = variance · (2 ℓ(x) ℓ(z) / s)^(D/2) · exp(−|x − z|² / s), where s = ℓ(x)² + ℓ(z)² and D is the
@@ -53,31 +50,16 @@ class Gibbs(Kernel):
     _: KW_ONLY
     variance: float = 1.0
     active_dims: Sequence[int] | None = None
+    _lists: ClassVar[int] = 3  # positions and lengthscales, of positions, of coordinates
 
     def __post_init__(self) -> None:
-        dims = checked_dims(self.active_dims)
         scales = self.lengthscale if _is_function(self.lengthscale) else _knots(self.lengthscale)
-        if dims is not None and not callable(scales) and _width(scales) != len(dims):
-            raise ArgumentError(
-                "lengthscale",
-                f"must have knots with one coordinate per column in active_dims, {len(dims)}",
-                str(_width(scales)),
-            )
-        set_frozen(
-            self, lengthscale=scales, variance=checks.positive(self.variance, "variance"), active_dims=dims
-        )
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return 0.0, self.variance
+        self._store(lengthscale=scales)
+        self._check_entries(self._width, "knots with one coordinate")
 
     def to_spec(self) -> dict[str, Any]:
         """A description with the knots; of a function the kind only, as :meth:`Custom.to_spec`."""
-        if callable(self.lengthscale):
-            return {"kind": "Custom"}
-        dims = None if self.active_dims is None else list(self.active_dims)
-        lists = _lists(self.lengthscale)
-        return {"kind": "Gibbs", "lengthscale": lists, "variance": self.variance, "active_dims": dims}
+        return {"kind": "Custom"} if callable(self.lengthscale) else Kernel.to_spec(self)
 
     def __repr__(self) -> str:
         return re.sub(r" at 0x[0-9a-fA-F]+", "", Kernel.__repr__(self))
@@ -105,15 +87,13 @@ class Gibbs(Kernel):
 
     def _columns(self, X: Array) -> Array:
         """The columns of X that this kernel reads."""
-        width, dims = X.shape[1], dims_of(self.active_dims, X)
-        if not callable(self.lengthscale) and _width(self.lengthscale) != len(dims):
-            raise ArgumentError(
-                "lengthscale",
-                f"must have knots with one coordinate per column of X, which has {width}",
-                str(_width(self.lengthscale)),
-                "Choose columns with active_dims.",
-            )
-        return array_namespace(X).stack([X[:, column] for column in dims], axis=1)
+        self._check_entries(self._width, "knots with one coordinate", X)
+        return array_namespace(X).stack([X[:, column] for column in self._dims(X)], axis=1)
+
+    @property
+    def _width(self) -> int | None:
+        """How many columns the knots are in; None for a function."""
+        return None if callable(self.lengthscale) else np.size(self.lengthscale[0][0])
 
     def _lengthscales(self, X: Array) -> Array:
         """(N,) ℓ(x), for the columns that are read."""
@@ -141,10 +121,9 @@ def _among(positions: Any, logs: Any, X: Array, xp: Any) -> Array:
         places = xp.asarray(knots, dtype=X.dtype, device=device(X))
         gap = (xp.clip(X[:, d], low, high)[:, None] - places[None, :]) / (high - low or 1.0)
         squared = squared + gap * gap
-    weights = 1.0 / xp.clip(squared, _NEAREST, None)
-    return xp.sum(weights * xp.asarray(logs, dtype=X.dtype, device=device(X)), axis=1) / xp.sum(
-        weights, axis=1
-    )
+    weights = 1.0 / xp.clip(squared, 1e-30, None)  # nearer to a knot than that is at it
+    logs = xp.asarray(logs, dtype=X.dtype, device=device(X))
+    return xp.sum(weights * logs, axis=1) / xp.sum(weights, axis=1)
 
 
 def _evaluated(function: Callable[[Array], Any], X: Array) -> Array:
@@ -189,11 +168,11 @@ def _knots(value: Any) -> tuple[Any, tuple[float, ...]]:
             f"{len(places)} and {len(lengths)}",
             _EXAMPLE,
         )
-    if len(lengths) > _MOST_KNOTS:
-        raise ArgumentError("lengthscale", f"must have at most {_MOST_KNOTS} knots", str(len(lengths)))
-    if np.abs(places).max() > _FARTHEST:
+    if len(lengths) > 1000:  # each costs as much as a column of X
+        raise ArgumentError("lengthscale", "must have at most 1000 knots", str(len(lengths)))
+    if np.abs(places).max() > 1e100:  # so that no difference of two is infinite
         raise ArgumentError(
-            "lengthscale's positions", f"must be at most {_FARTHEST:g} in size", remedy="Change X's unit."
+            "lengthscale's positions", "must be at most 1e+100 in size", remedy="Change X's unit."
         )
     if len(np.unique(places, axis=0)) < len(places):
         raise ArgumentError("lengthscale's positions", "must differ from each other")
@@ -201,13 +180,3 @@ def _knots(value: Any) -> tuple[Any, tuple[float, ...]]:
         return tuple(map(tuple, places.tolist())), tuple(lengths.tolist())
     order = np.argsort(places[:, 0])
     return tuple(places[order, 0].tolist()), tuple(lengths[order].tolist())
-
-
-def _width(knots: tuple[Any, tuple[float, ...]]) -> int:
-    """How many columns the knots are in."""
-    first = knots[0][0]
-    return len(first) if isinstance(first, tuple) else 1
-
-
-def _lists(value: Any) -> Any:
-    return [_lists(entry) for entry in value] if isinstance(value, tuple) else value

@@ -12,77 +12,26 @@ from __future__ import annotations
 
 import math
 import reprlib
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from functools import singledispatch
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array, to_device
 from numpy.typing import NDArray
 
-from cloakgp import checks
-from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentError, ArgumentTypeError
-from cloakgp.kernels.base import Array, Kernel, set_frozen
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import ArgumentError, ArgumentTypeError
+from cloakgp.kernels.base import Array, Constant, Kernel, Product, Sum, registered, set_frozen
 from cloakgp.kernels.families import EQ
 
-_IN_CACHE = 2**15  # entries worked on at once, of about 20 arrays
-_FARTHEST = 1e300  # lengthscales; farther is cut here, so that no difference of edges is infinite
-_THINNEST = 1e-100  # lengthscales; a thinner side is a point to within 1e-200
 _HALF_ROOT = math.sqrt(math.pi / 2)
 
 
-class _Rows:
-    """Typed inputs, one per row, that know their own encoding as (N, 2 D) numbers."""
-
-    __slots__ = ()
-
-    def _edges(self) -> tuple[FloatArray, FloatArray]:
-        raise NotImplementedError
-
-    def __len__(self) -> int:
-        return len(self._edges()[0])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError(f"{type(self).__name__} cannot become an array without a copy.")
-        return np.hstack(self._edges()).astype(dtype or np.float64, copy=False)
-
-    def __repr__(self) -> str:
-        rows, dimensions = self._edges()[0].shape
-        return f"<{type(self).__name__}: {rows} in {dimensions} dimension{'s' * (dimensions > 1)}>"
-
-
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Points(_Rows):
-    """Single points of the input space, for :class:`Integral` and models that use it.
-
-    ``np.asarray(points)`` has shape (N, 2 D): every point as the box that starts and ends there. Other
-    kernels take `x` itself.
-
-    Parameters
-    ----------
-    x : array of shape (N, D)
-        One point per row. A vector is read as one column.
-    """
-
-    x: FloatArray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "x", checks.matrix(self.x, "x"))
-
-    def _edges(self) -> tuple[FloatArray, FloatArray]:
-        return self.x, self.x
-
-    def __getitem__(self, rows: Any) -> Points:
-        """Return some of the points: a slice, a mask, a list of row numbers, or one row number."""
-        return Points(self.x[_several(rows)])
-
-    def __reduce__(self) -> tuple[type[Points], tuple[FloatArray]]:
-        return Points, (self.x,)
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Boxes(_Rows):
+class Boxes:
     """Boxes in the input space, such as the bins of a histogram, for :class:`Integral`.
 
     ``np.asarray(boxes)`` has shape (N, 2 D): the lower edges, then the upper edges.
@@ -110,30 +59,62 @@ class Boxes(_Rows):
                 str(upper.shape),
                 "Both hold one box per row and one dimension per column.",
             )
-        bad = np.argwhere(~(lower < upper))
-        if len(bad):
-            row, dimension = bad[0]
-            raise ArgumentError(
-                "lower",
-                f"must be below upper everywhere; in row {row}, dimension {dimension}, got "
-                f"{lower[row, dimension]!s} and {upper[row, dimension]!s}",
-                remedy="For single points use Points.",
-            )
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+        _expect_edges(lower < upper, lower, upper, "lower", "must be below upper", "For points use Points.")
+        set_frozen(self, lower=lower, upper=upper)
 
-    def _edges(self) -> tuple[FloatArray, FloatArray]:
+    def _parts(self) -> tuple[FloatArray, ...]:
+        """What it is made from."""
         return self.lower, self.upper
 
-    def __getitem__(self, rows: Any) -> Boxes:
-        """Return some of the boxes: a slice, a mask, a list of row numbers, or one row number."""
-        return Boxes(self.lower[_several(rows)], self.upper[_several(rows)])
+    def __getitem__(self, rows: Any) -> Self:
+        """Return some of them: a slice, a mask, a list of row numbers, or one row number."""
+        one = isinstance(rows, (int, np.integer)) and not isinstance(rows, bool)
+        return type(self)(*(part[[rows] if one else rows] for part in self._parts()))
 
-    def __reduce__(self) -> tuple[type[Boxes], tuple[FloatArray, FloatArray]]:
-        return Boxes, (self.lower, self.upper)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._parts()
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(f"{type(self).__name__} cannot become an array without a copy.")
+        return np.hstack([self.lower, self.upper]).astype(dtype or np.float64, copy=False)
+
+    def __repr__(self) -> str:
+        rows, dimensions = self.lower.shape
+        return f"<{type(self).__name__}: {rows} in {dimensions} dimension{'s' * (dimensions > 1)}>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+class Points(Boxes):
+    """Single points of the input space, for :class:`Integral` and models that use it.
+
+    ``np.asarray(points)`` has shape (N, 2 D): every point as the box that starts and ends there. Other
+    kernels take `x` itself.
+
+    Parameters
+    ----------
+    x : array of shape (N, D)
+        One point per row. A vector is read as one column.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, x: Any) -> None:
+        x = checks.matrix(x, "x")
+        set_frozen(self, lower=x, upper=x)
+
+    @property
+    def x(self) -> FloatArray:
+        """(N, D) the points."""
+        return self.lower
+
+    def _parts(self) -> tuple[FloatArray, ...]:
+        return (self.lower,)
+
+
+@registered
 class Integral(Kernel):
     """The kernel of a function's means (or integrals) over boxes, the function itself having `kernel`.
 
@@ -199,8 +180,9 @@ class Integral(Kernel):
     def range(self) -> tuple[float, float] | None:
         return self.kernel.range if self.normalise else None  # volumes have no limit
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": "Integral", "kernel": self.kernel.to_spec(), "normalise": self.normalise}
+    @classmethod
+    def _from_spec(cls, values: dict[str, Any], read: Callable[[Any], Kernel]) -> Kernel:
+        return cls(**values | {"kernel": read(values["kernel"])})
 
     def _by_rows(self, X: Array, Z: Array) -> Array:
         return self._matrix(X, Z)  # which bounds its own temporaries
@@ -229,6 +211,36 @@ class Integral(Kernel):
         return _like(X, values)
 
 
+@singledispatch
+def over_boxes(kernel: Kernel) -> Kernel:
+    """The kernel of a function's means over boxes: of each term of a sum, a constant factor outside."""
+    return Integral(kernel)  # type: ignore[arg-type]  # which refuses all but EQ
+
+
+@over_boxes.register
+def _(kernel: Constant) -> Kernel:
+    return kernel
+
+
+@over_boxes.register
+def _(kernel: Integral) -> Kernel:
+    if not kernel.normalise:
+        raise ArgumentError("kernel", "must have normalise=True: a bin's mean is known, not its integral")
+    return kernel
+
+
+@over_boxes.register
+def _(kernel: Sum) -> Kernel:
+    return Sum([over_boxes(part) for part in kernel.kernels])
+
+
+@over_boxes.register
+def _(kernel: Product) -> Kernel:
+    if sum(not isinstance(part, Constant) for part in kernel.kernels) > 1:
+        return Integral(kernel)  # type: ignore[arg-type]
+    return Product([over_boxes(part) for part in kernel.kernels])
+
+
 # One dimension: sides are intervals, given by their lower and upper ends; a point's ends are equal
 
 _Sides = tuple[FloatArray, FloatArray]
@@ -237,7 +249,7 @@ _Sides = tuple[FloatArray, FloatArray]
 def _table(xs: _Sides, zs: _Sides, scale: float) -> FloatArray:
     """The mean of EQ(scale) over every pair of sides, a few rows at a time."""
     table = np.empty((len(xs[0]), len(zs[0])))
-    step = max(1, _IN_CACHE // table.shape[1])
+    step = max(1, 2**15 // table.shape[1])  # entries that are in the cache, of about 20 arrays
     for start in range(0, len(table), step):
         rows = slice(start, start + step)
         table[rows] = _mean_covariance((xs[0][rows, None], xs[1][rows, None]), zs, scale)
@@ -292,7 +304,6 @@ def _mean_covariance(first: _Sides, second: _Sides, scale: float) -> FloatArray:
 #           f(a) k(a) − f(b) k(b) the first term stands out. With Mills' ratio R(t) = ∫_t^∞ k / k(t),
 #           1 − a R(a) is near 1/a² and loses a factor a², at most 1,500 before k(a) underflows.
 # The error is then a few hundred roundings at worst, 1e-12; test_integral_kernel.py measures it.
-_LONG = 2.0
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
@@ -302,7 +313,7 @@ def _segment(a: FloatArray, b: FloatArray, h: FloatArray, at_a: float, at_b: flo
     a, b = np.where(mirror, -b, a), np.where(mirror, -a, b)
     start = np.where(mirror, at_b, at_a)
     rise = np.where(mirror, at_a - at_b, at_b - at_a)
-    long = h * b > _LONG  # b = max(|a|, |b|) now
+    long = h * b > 2.0  # b = max(|a|, |b|) now
     result = np.empty(len(a))
     for rule, which in (
         (_quadrature, ~long),
@@ -351,8 +362,8 @@ def _beyond_zero(
 
 
 def _scaled(gap: FloatArray, scale: float) -> FloatArray:
-    gap = np.clip(gap / scale, -_FARTHEST, _FARTHEST)
-    return np.where(np.abs(gap) < _THINNEST, 0.0, gap)
+    gap = np.clip(gap / scale, -1e300, 1e300)  # so that no difference of edges is infinite
+    return np.where(np.abs(gap) < 1e-100, 0.0, gap)  # a thinner side is a point to within 1e-200
 
 
 def _sides(lower: FloatArray, upper: FloatArray) -> tuple[_Sides, NDArray[np.intp]]:
@@ -375,22 +386,20 @@ def _split(X: Array, name: str) -> _Sides:
             name, "must have two columns per dimension for an Integral kernel", str(edges.shape[1]), remedy
         )
     lower, upper = np.hsplit(edges, 2)
-    bad = np.argwhere(lower > upper)
-    if len(bad):
-        row, dimension = bad[0]
-        raise ArgumentError(
-            name,
-            f"must have no lower edge above its upper edge for an Integral kernel; in row {row}, "
-            f"dimension {dimension}, got {lower[row, dimension]!s} and {upper[row, dimension]!s}",
-            remedy=remedy,
-        )
+    expected = "must have no lower edge above its upper edge for an Integral kernel"
+    _expect_edges(lower <= upper, lower, upper, name, expected, remedy)
     return lower, upper
+
+
+def _expect_edges(
+    good: NDArray[np.bool_], lower: FloatArray, upper: FloatArray, name: str, expected: str, remedy: str
+) -> None:
+    """Raise and name the first edges that are not in order."""
+    if not good.all():
+        row, dimension = at = tuple(np.argwhere(~good)[0])
+        got = f"{lower[at]!s} and {upper[at]!s} in row {row}, dimension {dimension}"
+        raise ArgumentError(name, expected, got, remedy)
 
 
 def _like(X: Array, values: FloatArray) -> Array:
     return array_namespace(X).asarray(values, dtype=X.dtype, device=device(X))
-
-
-def _several(rows: Any) -> Any:
-    """A row number as a list of one, so that rows stay rows."""
-    return [rows] if isinstance(rows, (int, np.integer)) and not isinstance(rows, bool) else rows

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from cloakgp.errors import Argument, ArgumentError, Message, Phrase, missing_extra
-from cloakgp.ledger.chain import CREATED, Entry
-from cloakgp.ledger.errors import LedgerAbsent, LedgerError
+from cloakgp.core.errors import Argument, ArgumentError, Message, Phrase, missing_extra
+from cloakgp.ledger.chain import CREATED, Entry, LedgerAbsent, LedgerError
 
 try:
     import sqlalchemy as sa
@@ -28,24 +28,11 @@ _TABLE = sa.Table(
     "cloakgp_ledger",
     sa.MetaData(),
     sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("dataset", sa.Text, nullable=False),
-    sa.Column("who", sa.Text, nullable=False),
-    sa.Column("why", sa.Text, nullable=False),
-    sa.Column("when", sa.Text, nullable=False),
-    sa.Column("what", sa.Text, nullable=False),
-    sa.Column("plan", sa.Text, nullable=False),
-    sa.Column("inputs", sa.Text, nullable=False),
-    sa.Column("request", sa.Text),
-    sa.Column("answer", sa.Text, nullable=False),
-    sa.Column("previous", sa.Text, nullable=False),
-    sa.Column("question", sa.Text, nullable=False),
-    sa.Column("kept", sa.Text, nullable=False),
-    sa.Column("hash", sa.Text, nullable=False),
+    *(sa.Column(f.name, sa.Text, nullable=f.name == "request") for f in fields(Entry) if f.name != "number"),
     sa.Column("contents", sa.LargeBinary),  # what was released: kept apart, and read only when fetched
-    sa.Column("kept_plan", sa.LargeBinary),  # likewise, of the charge
+    sa.Column("kept_plan", sa.LargeBinary),  # likewise, what it is read by
 )
-_WORDS = [column for column in _TABLE.columns if column.name not in ("contents", "kept_plan")]
+_WORDS = [_TABLE.c[f.name] for f in fields(Entry)]
 _APPEND_ONLY = {
     "sqlite": [
         f"CREATE TRIGGER cloakgp_ledger_no_{verb} BEFORE {verb} ON cloakgp_ledger "
@@ -64,12 +51,10 @@ _APPEND_ONLY = {
         "EXECUTE FUNCTION cloakgp_ledger_append_only()",
     ],
 }
-_POSTGRESQL_SETTINGS = [
-    "SET LOCAL idle_in_transaction_session_timeout = 0",
-    # A commit must be on disk before its answer leaves.
-    "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'",
-]
-_SCHEMA_LOCK = 7_149_612  # PostgreSQL advisory lock: one process at a time makes the table
+for _dialect, _statements in _APPEND_ONLY.items():
+    for _statement in _statements:
+        _made = sa.DDL(_statement).execute_if(dialect=_dialect)  # type: ignore[no-untyped-call]
+        sa.event.listen(_TABLE, "after_create", _made)
 
 
 class Store:
@@ -77,8 +62,8 @@ class Store:
 
     def __init__(self, url: str, timeout: float) -> None:
         parsed = _parsed(url)
-        self.kind = parsed.get_backend_name()
-        self.path = _file(parsed) if self.kind == "sqlite" else None
+        self.path = _file(parsed) if parsed.get_backend_name() == "sqlite" else None
+        """Of a SQLite file."""
         self.timeout = min(timeout, 1e6)  # both databases count milliseconds in 32 bits
         options: dict[str, Any] = {"poolclass": sa.pool.NullPool, "hide_parameters": True}
         if self.path is not None:
@@ -99,13 +84,11 @@ class Store:
             raise missing_extra(Argument("url"), "psycopg for PostgreSQL", "postgres") from None
         except sa.exc.ArgumentError:
             raise ArgumentError("url", _NO_URL) from None
-        if self.kind == "sqlite":
+        if self.path is not None:
             sa.event.listen(self.engine, "connect", _plain_sqlite)
 
-    @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
-        with self._transaction("BEGIN") as connection:
-            yield connection
+    def reading(self) -> AbstractContextManager[sa.Connection]:
+        return self._transaction("BEGIN")
 
     @contextmanager
     def writing(self, create: bool = False) -> Iterator[sa.Connection]:
@@ -123,56 +106,51 @@ class Store:
             raise LedgerAbsent(
                 Message(f"ledger: there is no file {self.path}. ", Phrase.CREATE_LEDGER, " makes one.")
             )
-        with _clear_errors(self):
+        with self._clear_errors():
             connection = self.engine.connect()
         with connection:
-            with _clear_errors(self):
-                if self.kind == "sqlite":
-                    connection.exec_driver_sql(begin)
-                else:
-                    for statement in _POSTGRESQL_SETTINGS:
-                        connection.exec_driver_sql(statement)
-                    milliseconds = max(1, int(self.timeout * 1000))  # 0 would be for ever
-                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
+            with self._clear_errors():
+                for statement in [begin] if self.path is not None else self._settings():
+                    connection.exec_driver_sql(statement)
             try:
                 yield connection
             except BaseException:
                 with suppress(sa.exc.SQLAlchemyError):  # a broken connection has rolled back already
                     connection.rollback()
                 raise
-            with _clear_errors(self, committing=True):
-                if self.kind == "sqlite":
-                    connection.exec_driver_sql("COMMIT")
+            with self._clear_errors(committing=True):
                 connection.commit()
 
+    def _settings(self) -> list[str]:
+        """Of a transaction in PostgreSQL."""
+        return [
+            "SET LOCAL idle_in_transaction_session_timeout = 0",
+            # A commit must be on disk before its answer leaves.
+            "SELECT set_config('synchronous_commit', 'on', true) "
+            "WHERE current_setting('synchronous_commit') = 'off'",
+            f"SET LOCAL lock_timeout = {max(1, int(self.timeout * 1000))}",  # 0 would be for ever
+        ]
+
     def _make_table(self, connection: sa.Connection) -> None:
-        with _clear_errors(self):
-            if self.kind == "postgresql":
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
-            if sa.inspect(connection).has_table(_TABLE.name):
-                return
-            _TABLE.create(connection)
-            for statement in _APPEND_ONLY[self.kind]:
-                connection.exec_driver_sql(statement)
+        with self._clear_errors():
+            if self.path is None:
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7149612)")  # any number of our own
+            _TABLE.create(connection, checkfirst=True)
 
     def entries(self, connection: sa.Connection) -> list[Entry]:
         """All entries, in order."""
         query = sa.select(*_WORDS).order_by(_TABLE.c.number)
-        with _clear_errors(self):
+        with self._clear_errors():
             return [_entry(row) for row in connection.execute(query).mappings()]
 
-    def lock_dataset(self, connection: sa.Connection, dataset: str) -> None:
-        """Wait until no other request is spending from this data set."""
+    def lock(self, connection: sa.Connection, dataset: str | None = None) -> None:
+        """Wait until no other request is appending; or with a data set, spending from that."""
         made = (_TABLE.c.kind == CREATED) & (_TABLE.c.dataset == dataset)
-        with _clear_errors(self):
-            if self.kind == "sqlite":  # the file is locked already: find out here whether it may be written
+        which = _TABLE.c.number == 0 if dataset is None else made
+        with self._clear_errors():
+            if self.path is not None:  # the file is locked already: find out here whether it may be written
                 connection.exec_driver_sql("UPDATE cloakgp_ledger SET number = number WHERE 0")
-            connection.execute(sa.select(_TABLE.c.number).where(made).with_for_update()).all()
-
-    def lock_head(self, connection: sa.Connection) -> None:
-        """Wait until no other request is appending."""
-        with _clear_errors(self):
-            connection.execute(sa.select(_TABLE.c.number).where(_TABLE.c.number == 0).with_for_update()).all()
+            connection.execute(sa.select(_TABLE.c.number).where(which).with_for_update()).all()
 
     def append(
         self,
@@ -183,32 +161,58 @@ class Store:
     ) -> None:
         values: dict[str, Any] = {name.name: getattr(entry, name.name) for name in _WORDS}
         values["what"] = json.dumps(entry.what, sort_keys=True)
-        with _clear_errors(self):
+        with self._clear_errors():
             connection.execute(_TABLE.insert().values(**values, contents=contents, kept_plan=kept_plan))
             stored = connection.execute(sa.select(*_WORDS).where(_TABLE.c.number == entry.number)).mappings()
-            same = _entry(stored.one()) == entry and self.contents(connection, entry.number) == contents
-            same = same and self.kept_plan(connection, entry.number) == kept_plan
+            same = _entry(stored.one()) == entry
+            same = same and self.held(connection, entry.number) == (contents, kept_plan)
         if not same:  # or else the chain would break here, with the answer gone out
             raise LedgerError(
                 f"ledger {self.shown}: it does not keep what is written to it as it is. No answer was given "
                 "out. Nothing was charged."
             )
 
-    def contents(self, connection: sa.Connection, number: int) -> bytes | None:
-        """What was released with this entry."""
-        return self._bytes(connection, _TABLE.c.contents, number)
+    def held(self, connection: sa.Connection, number: int) -> tuple[bytes | None, bytes | None]:
+        """What was released with this entry, and what that is read by."""
+        columns = _TABLE.c.contents, _TABLE.c.kept_plan
+        query = sa.select(
+            *(sa.type_coerce(column, sa.types.NullType()) for column in columns)
+        )  # whatever it is
+        with self._clear_errors():
+            row = connection.execute(query.where(_TABLE.c.number == number)).one()
+        return _bytes(row[0]), _bytes(row[1])
 
-    def kept_plan(self, connection: sa.Connection, number: int) -> bytes | None:
-        """The plan that this entry paid for."""
-        return self._bytes(connection, _TABLE.c.kept_plan, number)
+    @contextmanager
+    def _clear_errors(self, committing: bool = False) -> Iterator[None]:
+        """Say what went wrong, without the statement, its parameters or the error behind it."""
+        problem = ""
+        try:
+            yield
+        except (sa.exc.SQLAlchemyError, ValueError) as error:
+            problem = _explained(str(getattr(error, "orig", None) or ""), type(error).__name__)
+        if problem:
+            # A lost connection or a failing disk may have made the commit all the same.
+            certain = self.path is not None and problem.startswith(("another process", "the disk is full"))
+            unsure = (
+                Message(" It is not certain whether the charge was made: ", Phrase.LOOK_FOR_CHARGE)
+                if committing and not certain
+                else " Nothing was charged."
+            )
+            kind = LedgerAbsent if problem is _NEVER_MADE else LedgerError
+            clear = kind(Message(f"ledger {self.shown}: ", problem, " No answer was given out.", unsure))
+            try:
+                raise clear
+            except LedgerError:
+                clear.__context__ = (
+                    None  # the database's error, which Python hangs on to, may quote the answer
+                )
+                raise
 
-    def _bytes(self, connection: sa.Connection, column: Any, number: int) -> bytes | None:
-        column = sa.type_coerce(column, sa.types.NullType())  # as it lies there, whatever it is
-        with _clear_errors(self):
-            found = connection.execute(sa.select(column).where(_TABLE.c.number == number)).scalar()
-        if found is None:
-            return None
-        return bytes(found) if isinstance(found, (bytes, memoryview)) else b"not bytes"
+
+def _bytes(found: Any) -> bytes | None:
+    if found is None:
+        return None
+    return bytes(found) if isinstance(found, (bytes, memoryview)) else b"not bytes"
 
 
 _NO_URL = (
@@ -274,31 +278,6 @@ def _make_private(path: Path) -> None:
     else:
         return
     raise LedgerError(f"ledger: {path} cannot be made or written ({reason}). Nothing was charged.")
-
-
-@contextmanager
-def _clear_errors(store: Store, committing: bool = False) -> Iterator[None]:
-    """Say what went wrong, without the statement, its parameters or the error behind it."""
-    problem = ""
-    try:
-        yield
-    except (sa.exc.SQLAlchemyError, ValueError) as error:
-        problem = _explained(str(getattr(error, "orig", None) or ""), type(error).__name__)
-    if problem:
-        # A lost connection or a failing disk may have made the commit all the same.
-        certain = store.kind == "sqlite" and problem.startswith(("another process", "the disk is full"))
-        unsure = (
-            Message(" It is not certain whether the charge was made: ", Phrase.LOOK_FOR_CHARGE)
-            if committing and not certain
-            else " Nothing was charged."
-        )
-        kind = LedgerAbsent if problem is _NEVER_MADE else LedgerError
-        clear = kind(Message(f"ledger {store.shown}: ", problem, " No answer was given out.", unsure))
-        try:
-            raise clear
-        except LedgerError:
-            clear.__context__ = None  # the database's error, which Python hangs on to, may quote the answer
-            raise
 
 
 def _explained(message: str, kind: str) -> str:

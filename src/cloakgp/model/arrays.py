@@ -13,7 +13,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array, to_device
 from numpy.typing import NDArray
 
-from cloakgp.rows.chunks import in_threads
+from cloakgp.data.chunks import in_threads
 
 Array = Any  # a numpy array or a torch tensor
 

@@ -1,31 +1,41 @@
-"""From a model and its inputs to the smoother that belongs to it."""
+"""From a model and its inputs to the smoother that belongs to it; and more noise for rows that stand alone.
+
+As the paper suggests, judged by X only: the leverage of a row is how far the model's prediction at it follows
+its own outcome, [Kff (Kff + S)^-1]_ii. Rows with much of it need much privacy noise near them. With
+`downweight`, a row's noise variance is multiplied by its leverage over the median row's, but by no less than
+1 and no more than `MOST`.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from array_api_compat import is_torch_array
+from scipy.linalg import cholesky, solve_triangular
 
-from cloakgp.checks import FloatArray
-from cloakgp.errors import Argument, ArgumentError, missing_extra
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import Argument, ArgumentError, missing_extra
+from cloakgp.data.merging import Inputs, group
 from cloakgp.model.arrays import on_host
-from cloakgp.model.inducing import Features, SparseGP, SparseRows, information
+from cloakgp.model.inducing import Features, SparseGP
 from cloakgp.model.smoothers import ExactGP, Merged, Smoother, Solver
-from cloakgp.rows.merging import Inputs, group
 
 if TYPE_CHECKING:
-    from cloakgp.model.gp import GP
+    from cloakgp.model.gp import GaussianProcess
+
+MOST = 50.0
 
 
-def smoother_for(gp: GP, inputs: Inputs, X_star: FloatArray, device: Any = None) -> Smoother:
+def smoother_for(gp: GaussianProcess, inputs: Inputs, X_star: FloatArray, device: Any = None) -> Smoother:
     """How the sums of y at the distinct inputs become predictions at X*.
 
     With a `device` an exact GP is torch's, on that device.
     """
     if gp.inducing is not None:
-        return SparseRows(sparse_model(gp, inputs, X_star), inputs)
+        return SparseGP(Features(gp.kernel, np.asarray(gp.inducing)), gp.approximation, inputs, X_star)
     all_alike = isinstance(inputs.noise, float) and inputs.windows is None  # else an input may be there twice
     if inputs.groups is None and (all_alike or group(inputs.X) is None):
         solver: Solver = ExactGP if device is None else partial(_on_device, device)
@@ -47,22 +57,6 @@ def _solved_there(
     """The heavy part on the device, the rest here."""
     host: Smoother = _on_device(device, kernel, noise, X, X_star).on_host()
     return host
-
-
-def sparse_model(gp: GP, inputs: Inputs, X_star: FloatArray) -> SparseGP:
-    """A GP with inducing inputs that has seen X."""
-    assert isinstance(gp.inducing, np.ndarray)
-    features = Features(gp.kernel, gp.inducing)
-    return SparseGP(features, gp.approximation, information(features, gp.approximation, inputs), X_star)
-
-
-@runtime_checkable
-class OnDevice(Protocol):
-    """A smoother that lives on another device."""
-
-    def on_host(self) -> Smoother:
-        """The same with numpy arrays."""
-        ...
 
 
 def on_torch(device: Any, *arrays: Any) -> bool:
@@ -88,3 +82,34 @@ def torch_device(device: Any, X: Any, X_star: Any) -> tuple[Any, Any, Any]:
         ) from None
     X, X_star = (on_host(array.detach()) if is_torch_array(array) else array for array in (X, X_star))
     return chosen, X, X_star
+
+
+def downweighted(gp: GaussianProcess, inputs: Inputs, device: Any = None) -> GaussianProcess:
+    """The model with the variances that its `downweight` asks for; itself if it asks for none.
+
+    One for each row, or for each cell if `inputs` are cells; else they are X without repetitions under
+    `gp.noise`, so that equal rows keep equal variances.
+    """
+    if gp.downweight is None:
+        return gp
+    found, groups = leverage(gp, inputs, device), inputs.groups
+    each = found if groups is None else np.repeat(found, groups.counts)
+    # To two decimals, so that another machine, which rounds otherwise, finds the same factor.
+    relative = found / max(float(np.median(each)), np.finfo(float).tiny)
+    noise = inputs.variances * np.clip(relative, 1.0, MOST).round(2)
+    if groups is not None and inputs.spreads is None:
+        noise = noise[groups.labels]
+    return replace(gp, noise=noise, downweight=None)
+
+
+def leverage(gp: GaussianProcess, inputs: Inputs, device: Any = None) -> FloatArray:
+    """(U,) leverage of one row of y at each of the inputs; nothing of y is needed."""
+    if gp.inducing is None:
+        # Kff (Kff + S)^-1 S is the posterior covariance of f at the rows.
+        variance = smoother_for(gp, inputs, inputs.X, device).posterior_variance
+        return np.asarray(on_host(variance) / inputs.variances)
+    # phi' (I + information)^-1 phi / D, which is the same of the model with inducing inputs.
+    seen = Features(gp.kernel, np.asarray(gp.inducing)).seen(inputs, gp.approximation)
+    root = cholesky(np.eye(len(seen.phi)) + seen.information, lower=True, check_finite=False)
+    white = solve_triangular(root, seen.phi, lower=True, check_finite=False)
+    return np.asarray(np.einsum("ij,ij->j", white, white) / seen.D)

@@ -17,30 +17,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
 from operator import add
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from cloakgp import checks
-from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentError
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import ArgumentError
 from cloakgp.kernels import EQ, Category, Constant, Kernel, Matern32, Matern52, Periodic
-from cloakgp.kernels.category import category_columns
-from cloakgp.model.gp import GP, check_bounds
-from cloakgp.model.sobol import sobol
+from cloakgp.model.gp import GaussianProcess
+from cloakgp.model.point_sets import sobol
+from cloakgp.model.windows import check_bounds
 
 FAMILIES: dict[str, type[Any]] = {"EQ": EQ, "Matern32": Matern32, "Matern52": Matern52}
 PERIODS = {"day": 1.0, "week": 7.0, "year": 365.25}
 """Of dates, in days."""
 MOST_SEASONS = 10
-_SEASON = 1.0  # a season's lengthscale: one rise and fall in each period, or two
 _GRID = (6, 5, 7)  # lengthscales, signal stds, noise stds
 _SOBOL = 2**9
-_RATIOS = (1 / 50, 50.0)  # of the parts' variances to the first part's
 _SUMMED = 16  # kernels of a sum that stands for the mixture
 
 
@@ -66,6 +64,9 @@ class Hyperprior:
     """Columns of the inputs that hold levels of a category, counted from 0: any two are equally far apart."""
     seasons: tuple[tuple[int, float], ...] = ()
     """Columns in which outcomes may repeat, and after how long: each has a part of its own."""
+
+    gp: ClassVar[None] = None
+    """The model, if it is known."""
 
     def __post_init__(self) -> None:
         families = (self.kernels,) if isinstance(self.kernels, str) else tuple(self.kernels)
@@ -103,7 +104,7 @@ class Hyperprior:
     def ends(self, lengthscales: int) -> FloatArray:
         """(d, 2) logs of the least and the most: of lengthscales, shares' ratios, signal and noise."""
         ratios = n_parts(lengthscales, len(self.categories), len(self.seasons)) - 1
-        pairs = [self.lengthscale] * lengthscales + [_RATIOS] * ratios + [self.signal, self.noise]
+        pairs = [self.lengthscale] * lengthscales + [(1 / 50, 50.0)] * ratios + [self.signal, self.noise]
         return np.asarray(np.log(pairs))
 
     def several(self, spans: FloatArray) -> bool:
@@ -124,7 +125,18 @@ class Hyperprior:
         given = spans, width, self.categories, self.seasons
         return [Setting.of(family, row, *given) for family in families for row in shares]
 
-    def model(self, X: Any, bounds: Any) -> GP:
+    def reference(self, spans: FloatArray, width: float) -> Setting:
+        """The model by which f is interpolated while nothing is known."""
+        spans = np.where(spans > 0, spans, 1.0)
+        alike = [1.0] * (len(self.ends(len(spans))) - len(spans) - 2)
+        shares = np.array([0.2] * len(spans) + alike + [0.2, 0.1])
+        return Setting.of(self.kernels[0], shares, spans, width, self.categories)
+
+    def setting(self, **learned: Any) -> Setting:
+        """One of its models, by what was learned of it."""
+        return Setting(**learned, categories=self.categories, seasons=self.seasons)
+
+    def model(self, X: Any, bounds: Any) -> GaussianProcess:
         """The one GP with the mean and the covariances of the whole mixture: to plan a release with.
 
         Its kernel is the mean of the kernels, a sum over lengthscales, and its noise the mean of the noises.
@@ -140,7 +152,7 @@ class Hyperprior:
         signal = float(np.mean([s.signal for s in settings])) / len(shapes)
         smooth = [one.smooth(signal) for one in shapes]
         kernel = reduce(add, smooth) + Constant(settings[0].level)
-        return GP(kernel, float(np.mean([s.noise for s in settings])), (low, high))
+        return GaussianProcess(kernel, float(np.mean([s.noise for s in settings])), (low, high))
 
     def _ends(self) -> tuple[tuple[float, float], ...]:
         return self.lengthscale, self.signal, self.noise
@@ -148,27 +160,6 @@ class Hyperprior:
 
 Form = tuple[str, tuple[float, ...], tuple[float, ...]]
 """All that a shape hangs on: family, lengthscales, shares of its parts."""
-
-
-class Candidate(Protocol):
-    """One model of a mixture: signal times shape, plus a level, plus noise; all variances."""
-
-    @property
-    def family(self) -> str: ...
-    @property
-    def lengthscale(self) -> tuple[float, ...]: ...
-    @property
-    def signal(self) -> float: ...
-    @property
-    def level(self) -> float: ...
-    @property
-    def noise(self) -> float: ...
-    @property
-    def form(self) -> Form: ...
-    @property
-    def shape(self) -> Kernel: ...
-    @property
-    def kernel(self) -> Kernel: ...
 
 
 @dataclass(frozen=True)
@@ -190,6 +181,9 @@ class Setting:
     none if it is one."""
     seasons: tuple[tuple[int, float], ...] = ()
     """Columns and periods: as in the hyperprior."""
+
+    known: ClassVar[bool] = False
+    """Whether it was not learned."""
 
     @classmethod
     def of(
@@ -227,32 +221,24 @@ class Setting:
 
     def smooth(self, variance: float) -> Kernel:
         """The smooth part with this variance."""
-        if self.seasons:
-            return self._with_seasons(variance)
-        kind, categories = FAMILIES[self.family], self.categories
-        if not categories:
-            return cast(Kernel, kind(list(self.lengthscale), variance=variance))
-        if not self.shares:  # one category, and nothing else
-            return Category(variance=variance, active_dims=categories)
-        *shares, last = (share * variance for share in self.shares)
-        # Of several categories, one is expected to matter beside the numbers.
-        together: Kernel = Category(1 - 1 / len(categories), variance=last, active_dims=categories)
-        if self.lengthscale:
-            numbers = kind(list(self.lengthscale), active_dims=self.numeric)
-            together = numbers * (Constant(shares.pop(0)) + together)
-        own = (Category(variance=v, active_dims=[c]) for c, v in zip(categories, shares, strict=True))
-        return reduce(add, own, together)
-
-    def _with_seasons(self, variance: float) -> Kernel:
-        """What does not repeat, and a part for each season."""
-        n = len(self.seasons)
-        rest, own = self.shares[:-n], self.shares[-n:]
-        total = sum(rest)
-        shares = tuple(share / total for share in rest) if len(rest) > 1 else ()
-        smooth = replace(self, shares=shares, seasons=()).smooth(variance * total)
+        kind, columns, n = FAMILIES[self.family], self.categories, len(self.seasons)
+        variances = [share * variance for share in self.shares] or [variance]
+        own, repeated = variances[: len(variances) - n], variances[len(variances) - n :]
+        if not columns:
+            smooth = cast(Kernel, kind(list(self.lengthscale), variance=own[0]))
+        elif len(own) == 1:  # one category, and nothing else
+            smooth = Category(variance=own[0], active_dims=columns)
+        else:  # of several categories, one is expected to matter beside the numbers
+            smooth = Category(1 - 1 / len(columns), variance=own.pop(), active_dims=columns)
+            if self.lengthscale:
+                numbers = kind(list(self.lengthscale), active_dims=self.numeric)
+                smooth = numbers * (Constant(own.pop(0)) + smooth)
+            each = zip(columns, own, strict=True)
+            smooth = reduce(add, (Category(variance=v, active_dims=[c]) for c, v in each), smooth)
+        # A season's lengthscale stands for one or two rises and falls in each period.
         parts = (
-            Periodic(_SEASON, variance=variance * share, period=period, active_dims=[column])
-            for share, (column, period) in zip(own, self.seasons, strict=True)
+            Periodic(1.0, variance=v, period=period, active_dims=[column])
+            for v, (column, period) in zip(repeated, self.seasons, strict=True)
         )
         return reduce(add, parts, smooth)
 
@@ -298,9 +284,17 @@ def _in_words(period: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A model that is known, as a hyperprior that leaves nothing open."""
+    """A model that is known: a hyperprior that leaves nothing open, and the one model of its mixture."""
 
-    gp: GP
+    gp: GaussianProcess
+
+    known: ClassVar[bool] = True
+    family: ClassVar[str] = "known"
+    kernels: ClassVar[tuple[str, ...]] = ()
+    lengthscale: ClassVar[tuple[float, ...]] = ()
+    signal: ClassVar[float] = 1.0
+    level: ClassVar[float] = 0.0
+    form: ClassVar[Form] = ("known", (), ())
 
     def spans(self, X: FloatArray) -> FloatArray:
         """(D,) ranges of inputs."""
@@ -308,31 +302,27 @@ class Known:
 
     def category_columns(self, columns: int) -> tuple[int, ...]:
         """Those of so many columns that hold levels."""
-        return category_columns(self.gp.kernel, columns)
+        return self.gp.kernel.category_columns(columns)
 
     def several(self, spans: FloatArray) -> bool:
         """Whether there are several columns."""
         return len(spans) > 1
 
-    def settings(self, spans: FloatArray, width: float) -> list[KnownSetting]:
+    def settings(self, spans: FloatArray, width: float) -> list[Known]:
         """The one model."""
-        return [KnownSetting(self.gp)]
+        return [self]
 
-    def model(self, X: Any, bounds: Any) -> GP:
+    def reference(self, spans: FloatArray, width: float) -> Known:
+        """The model by which f is interpolated while nothing is known."""
+        return self
+
+    def model(self, X: Any, bounds: Any) -> GaussianProcess:
         """The model itself."""
         return self.gp
 
-
-@dataclass(frozen=True, eq=False)
-class KnownSetting:
-    """A known model as one of a mixture."""
-
-    gp: GP
-    family: str = "known"
-    lengthscale: tuple[float, ...] = ()
-    signal: float = 1.0
-    level: float = 0.0
-    form: Form = ("known", (), ())
+    def parts(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """It has none that are told apart."""
+        return ()
 
     @property
     def noise(self) -> float:
@@ -346,6 +336,12 @@ class KnownSetting:
     @property
     def kernel(self) -> Kernel:
         return self.gp.kernel
+
+
+Prior = Hyperprior | Known
+"""What is believed of a model beforehand."""
+Candidate = Setting | Known
+"""One model of a mixture: signal times shape, plus a level, plus noise; all variances."""
 
 
 def _spread(ends: tuple[float, float], n: int) -> FloatArray:

@@ -6,36 +6,37 @@ Candela & Rasmussen 2005). With features phi(x) = W k(Z, x), W k(Z, Z) W' = I, t
     phi' phi + D,     D = S (dtc)    or    S + k(x, x) - |phi(x)|^2 (fitc),
 
 so that C's column of a row needs that row alone: T phi(x) / D with T = phi(X*)' (I + sum phi phi' / D)^-1.
+
+The sum of a cell's outcomes follows f's mean over the cell's rows, and that is taken at a few points with the
+rows' own mean and spread: features and D are means over these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.linalg.lapack import dpstrf, dtrtri
 
-from cloakgp import checks
-from cloakgp.checks import FloatArray, frozen
-from cloakgp.errors import ArgumentError, ArgumentTypeError
-from cloakgp.model.factored import Factored
-from cloakgp.model.factors import Factor
-from cloakgp.model.k_means import centres
-from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
-from cloakgp.rows.chunks import spread_evenly, steps
-from cloakgp.rows.merging import Chunk, Inputs, group
-from cloakgp.rows.passes import sweep
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray, frozen
+from cloakgp.core.errors import ArgumentError, ArgumentTypeError
+from cloakgp.data.cells import MOST_CELLS
+from cloakgp.data.chunks import evenly, in_threads, spread_evenly, steps
+from cloakgp.data.merging import Inputs, group
+from cloakgp.model.arrays import times_wide, wide_dots
+from cloakgp.model.point_sets import centres
+from cloakgp.model.smoothers import Rows, check_covariance, diagonal, kernel_matrix
 
 APPROXIMATIONS = ("dtc", "fitc")
 MOST_INDUCING = 10_000
 """Their covariances among each other are held as a matrix."""
 _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
-_SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
-_KEPT = 2**26  # numbers of features that are kept: half a gigabyte
+_PAIRS = 256  # rows by which a kernel's scale is judged
 
 
 def check_inducing(inducing: Any) -> int | FloatArray | None:
@@ -68,7 +69,7 @@ def choose_inducing(X: Any, n: int) -> FloatArray:
     Columns are scaled to their spread. Few of them follow the bulk of the data; with many, outliers get their
     own.
     """
-    some = spread_evenly(X, max(_SAMPLE, 10 * n))
+    some = spread_evenly(X, max(20_000, 10 * n))  # all that k-means looks at
     found = group(some)
     unique = some if found is None else some[found.first]
     if len(unique) <= n:
@@ -78,203 +79,144 @@ def choose_inducing(X: Any, n: int) -> FloatArray:
     return frozen(centres(some / scale, n) * scale)
 
 
+class Seen(NamedTuple):
+    """What a model with inducing inputs knows of distinct rows, or of cells."""
+
+    phi: FloatArray  # (r, U)
+    D: FloatArray  # (U,)
+    n: FloatArray  # (U,): rows of y
+
+    @property
+    def information(self) -> FloatArray:
+        """(r, r) the sum of phi phi' / D over all rows of y."""
+        weighed = self.phi * np.sqrt(self.n / self.D)
+        total: FloatArray = wide_dots(weighed, weighed)
+        return total
+
+
 class Features:
-    """phi(x) = W k(Z, x): coordinates in which f at the inducing inputs Z is white."""
+    """phi(x) = W k(Z, x): coordinates in which f at the inducing inputs Z is white.
 
-    def __init__(self, kernel: Any, Z: FloatArray, W: FloatArray | None = None) -> None:
+    W is made of eigenvectors, without those of the smallest eigenvalues: the same model on every machine.
+    What is released is verified by whitening again, and rounding hardly moves the space that is left.
+    """
+
+    def __init__(self, kernel: Any, Z: FloatArray) -> None:
         self.kernel, self.Z = kernel, Z
-        self.W = _whitening(kernel, Z) if W is None else W  # (r, m)
-        counted = np.flatnonzero(self.W.any(axis=0))
-        first = (self.W[:, counted] != 0).argmax(axis=0)
-        self.used: Rows = counted[np.argsort(first, kind="stable")]
-        """Which inducing inputs count, in the order in which W has a triangle."""
-        self.factor = Factor(self.W[:, self.used])
+        gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
+        check_covariance(gram)
+        values, vectors = np.linalg.eigh(gram)
+        keep = values > _CUT * values[-1]
+        self.W: FloatArray = (vectors[:, keep] / np.sqrt(values[keep])).T  # (r, m)
 
-    def kernel_rows(self, X: FloatArray, used: Rows | None = None) -> FloatArray:
-        """(n, m') k(X, Z) of those inducing inputs that are used."""
-        return kernel_matrix(self.kernel, X, self.Z[self.used if used is None else used], "X, inducing")
+    def kernel_rows(self, X: FloatArray) -> FloatArray:
+        """(n, m) k(X, Z)."""
+        return kernel_matrix(self.kernel, X, self.Z, "X, inducing")
 
     def at(self, X: FloatArray) -> FloatArray:
         """(r, n) features of the rows of X."""
-        return self.factor.times(self.kernel_rows(X))
+        features: FloatArray = self.W @ self.kernel_rows(X).T
+        return features
+
+    def seen(self, inputs: Inputs, approximation: str) -> Seen:
+        """Features and D of distinct rows, or of cells."""
+        phi, D = np.empty((len(self.W), len(inputs))), np.array(inputs.variances)
+
+        def work(rows: slice) -> None:
+            K: Any = 0.0
+            rest: Any = 0.0
+            points = list(_points_of(inputs, rows))
+            for X in points:
+                own = self.kernel_rows(X)
+                K = K + own / len(points)
+                if approximation == "fitc":
+                    known = self.W @ own.T
+                    left = diagonal(self.kernel, X) - np.einsum("ij,ij->j", known, known)
+                    rest = rest + np.maximum(left, 0.0) / len(points)
+            phi[:, rows] = self.W @ np.transpose(K)
+            D[rows] += rest
+
+        in_threads(work, list(steps(len(inputs))))
+        return Seen(phi, D, inputs.counts)
 
 
-def _whitening(kernel: Any, Z: FloatArray) -> FloatArray:
-    """By eigenvectors, without those of the smallest eigenvalues: the same model on every machine.
+def _points_of(inputs: Inputs, rows: slice) -> Iterator[FloatArray]:
+    """Each row; of a cell two points for every column, which have its rows' mean and spread together."""
+    X = np.asarray(inputs.X[rows], dtype=np.float64)
+    if inputs.spreads is None:
+        yield X
+        return
+    columns = np.flatnonzero(inputs.spreads.any(axis=0))
+    step = np.sqrt(len(columns)) * inputs.spreads[rows]
+    for column, sign in product(columns, (-1, 1)):
+        points = X.copy()
+        points[:, column] += sign * step[:, column]
+        yield points
 
-    What is released is verified by whitening again, and rounding hardly moves the space that is left.
+
+def scale_of(kernel: Any, rows: FloatArray) -> FloatArray:
+    """(D,) how far f is apart per unit of each column, as a std; the largest range counts as 1.
+
+    Over as much of a column's range as a cell would have if all columns were alike. Levels are left out. To
+    three digits, so that every machine finds the same.
     """
-    gram = _gram(kernel, Z)
-    values, vectors = np.linalg.eigh(gram)
-    keep = values > _CUT * values[-1]
-    W: FloatArray = (vectors[:, keep] / np.sqrt(values[keep])).T
-    return W
-
-
-def triangular_whitening(kernel: Any, Z: FloatArray) -> FloatArray:
-    """The inverse of a Cholesky factor that takes the inducing inputs by what the ones before leave unknown.
-
-    Those that add next to nothing are left out, so that no kernel value is needed of them. Which ones, hangs
-    on how a machine rounds: for recipes alone, which hold it.
-    """
-    gram = _gram(kernel, Z)
-    cut = _CUT * float(np.abs(gram).sum(axis=1).max())  # at least that share of the largest eigenvalue
-    root, order, rank, _ = dpstrf(gram, tol=cut, lower=1)
-    W = np.zeros((rank, len(Z)))
-    W[:, order[:rank] - 1] = np.tril(dtrtri(root[:rank, :rank], lower=1)[0])
-    return W
-
-
-def _gram(kernel: Any, Z: FloatArray) -> FloatArray:
-    gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
-    check_covariance(gram)
-    return gram
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    some, spans = rows[evenly(len(rows), _PAIRS)], high - low
+    steps = spans * MOST_CELLS ** (-1 / len(spans))
+    scale = np.zeros(len(spans))
+    steps[list(kernel.category_columns(len(spans)))] = 0.0
+    for column in np.flatnonzero(steps):
+        moved, inside = some.copy(), some[:, column] + steps[column] <= high[column]
+        moved[:, column] += np.where(inside, steps[column], -steps[column])
+        both = np.diagonal(kernel_matrix(kernel, some, moved, "X, X"))
+        squared = diagonal(kernel, some) + diagonal(kernel, moved) - 2 * both
+        scale[column] = np.sqrt(np.maximum(squared, 0.0).mean()) / steps[column]
+    if not scale.any():
+        scale = 1 / np.where(spans > 0, spans, 1.0)
+    return np.array([float(f"{value:.2e}") for value in scale / (scale * spans).max()])
 
 
 class SparseGP:
-    """A GP with inducing inputs, and what X tells it; its rows are not kept.
+    """A GP with inducing inputs that has seen X, or the sums of y over equal rows or cells.
 
     Parameters
     ----------
     features : Features
     approximation : {"dtc", "fitc"}
-    information : (r, r) array
-        The sum of phi phi' / D over the rows of X: see :func:`information`.
+    inputs : Inputs
     X_star : (P, D) array
     """
 
-    def __init__(
-        self, features: Features, approximation: str, information: FloatArray, X_star: FloatArray
-    ) -> None:
-        self.features, self.approximation, self.information = features, approximation, information
-        self.star = features.at(X_star)  # (r, P)
-        factor = cho_factor(np.eye(len(information)) + information, lower=True, check_finite=False)
-        self.T: FloatArray = cho_solve(factor, self.star, check_finite=False).T  # (P, r)
-        prior = diagonal(features.kernel, X_star)
-        known = np.einsum("ij,ij->j", self.star, self.star)
-        left = np.einsum("ij,ji->j", self.star, self.T)
-        self.explained_variance = np.maximum(known - left, 0.0)
-        self.posterior_variance = np.maximum(prior - known, 0.0) + left
-
-    def rest(self, X: FloatArray, phi: FloatArray, noise: float | FloatArray) -> float | FloatArray:
-        """D: the variance of one outcome at each row of X that its features do not explain."""
-        return unexplained(self.features, self.approximation, X, phi, noise)
-
-
-def unexplained(
-    features: Features, approximation: str, X: FloatArray, phi: FloatArray, noise: float | FloatArray
-) -> float | FloatArray:
-    """D at the rows of X, whose features are `phi`; one number if it is the same everywhere."""
-    if approximation == "dtc":
-        return noise
-    rest = diagonal(features.kernel, X) - np.einsum("ij,ij->j", phi, phi)
-    result: FloatArray = noise + np.maximum(rest, 0.0)
-    return result
-
-
-def information(features: Features, approximation: str, inputs: Inputs) -> FloatArray:
-    """The sum of phi phi' / D over all rows, in one pass."""
-    function = partial(_information, features, approximation)
-    total = np.zeros((len(features.W),) * 2)
-    for part in sweep(function, inputs.X, inputs.noise, inputs.group_counts, label="summing over rows"):
-        total += part
-    return total
-
-
-def _information(
-    features: Features, approximation: str, X: FloatArray, noise: Any, counts: Any
-) -> FloatArray:
-    total, chunk = Gram(len(features.W)), Chunk(X, noise, counts)
-    for rows in steps(len(chunk)):
-        step = chunk[rows]
-        phi = features.at(step.X)
-        D = unexplained(features, approximation, step.X, phi, step.noise)
-        total.add(phi.T, np.sqrt(step.group_counts / D))
-    return total.total
-
-
-class Gram:
-    """The sum of phi phi' over many rows phi, each times its weight."""
-
-    def __init__(self, r: int) -> None:
-        self.total = np.zeros((r, r))
-
-    def add(self, rows: FloatArray, weights: float | FloatArray) -> None:
-        """Rows (n, r)."""
-        if np.ndim(weights):
-            rows, weights = rows * np.reshape(weights, (-1, 1)), 1.0
-        self.total += (rows.T @ rows) * weights**2
-
-
-class SparseRows:
-    """C's columns at given rows of X, seen through the sums of y over groups of equal rows."""
-
     jitter = scale = 0.0
-    keep = True
-    """Whether columns that were made are kept."""
 
-    def __init__(self, model: SparseGP, inputs: Inputs) -> None:
-        self.model, self.inputs = model, inputs
-        self.n_rows, self.n_outputs = len(inputs), len(model.T)
-        self.posterior_variance, self.explained_variance = model.posterior_variance, model.explained_variance
+    def __init__(self, features: Features, approximation: str, inputs: Inputs, X_star: FloatArray) -> None:
+        self.n_rows, self.n_outputs = len(inputs), len(X_star)
+        self.seen = features.seen(inputs, approximation)
+        self.star = features.at(X_star)  # (r, P)
+        self.T, known, left = smoothed(self.seen.information, self.star)
+        self.explained_variance = np.maximum(known - left, 0.0)
+        self.posterior_variance = np.maximum(diagonal(features.kernel, X_star) - known, 0.0) + left
 
     @cached_property
     def cross(self) -> FloatArray:
-        """(N, P) prior covariance of the sums and f(X*)."""
-        parts = [(phi * n).T @ self.model.star for _, phi, _, n in self._blocks()]
-        return np.vstack(parts)
+        """(U, P) prior covariance of the sums and f(X*)."""
+        return np.ascontiguousarray(times_wide(self.star.T, self.seen.phi * self.seen.n).T)
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the prior covariance of the sums."""
-        seen, _ = self.factored.measured(B)
-        return self.factored.back(seen, -np.eye(len(B)), B)
-
-    @cached_property
-    def factored(self) -> Factored:
-        """The covariance of the sums in factors."""
-        if self._keeps_features:
-            _ = self._features  # made once, not by each thread
-
-        def at(rows: slice | Rows) -> tuple[FloatArray, FloatArray]:
-            phi, D, n = self._at(rows)
-            return phi if np.ndim(n) == 0 else phi * n, np.broadcast_to(D * n, len(phi.T))
-
-        return Factored(self.n_rows, at, self.model.star, self.model.information)
+        phi, D, n = self.seen
+        sums = phi * n
+        moved: FloatArray = times_wide(wide_dots(B, sums), sums) + B * (D * n)
+        return moved
 
     def columns(self, rows: slice | Rows) -> FloatArray:
         """Columns of C, each of any one row of a group."""
-        if not self.keep:
-            phi, D, _ = self._at(rows)
-            return np.asarray(self.model.T @ (phi / D))
-        kept = self._kept[:, rows]
-        return kept if self._keeps_columns else np.asarray(self.model.T @ kept)
+        columns: FloatArray = times_wide(self.T, self.seen.phi[:, rows] / self.seen.D[rows])
+        return columns
 
-    @property
-    def _keeps_columns(self) -> bool:
-        """Whether columns of C are kept, or, where those are longer, the features that they are made from."""
-        return self.n_outputs <= len(self.model.information)
 
-    @cached_property
-    def _kept(self) -> FloatArray:
-        """What a design asks for again and again: C, or phi / D."""
-        parts = [phi / D for _, phi, D, _ in self._blocks()]
-        return np.hstack([self.model.T @ part for part in parts] if self._keeps_columns else parts)
-
-    @property
-    def _keeps_features(self) -> bool:
-        return self.keep and self.n_rows * len(self.model.information) <= _KEPT
-
-    @cached_property
-    def _features(self) -> FloatArray:
-        """(r, N) what every product with the covariance asks for."""
-        return np.hstack([self.model.features.at(self.inputs[rows].X) for rows in blocks(self.n_rows)])
-
-    def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray | float, FloatArray | float]]:
-        for rows in blocks(self.n_rows):
-            yield rows, *self._at(rows)
-
-    def _at(self, rows: slice | Rows) -> tuple[FloatArray, FloatArray | float, FloatArray | float]:
-        """Features, D, and how many rows of y, at some rows."""
-        some = self.inputs[rows]
-        phi = self._features[:, rows] if self._keeps_features else self.model.features.at(some.X)
-        return phi, self.model.rest(some.X, phi, some.noise), some.group_counts
+def smoothed(information: FloatArray, star: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """T (P, r), and for each test point what the inducing inputs tell of f, and what is left of that by y."""
+    factor = cho_factor(np.eye(len(information)) + information, lower=True, check_finite=False)
+    T: FloatArray = cho_solve(factor, star, check_finite=False).T
+    return T, np.einsum("ij,ij->j", star, star), np.einsum("ij,ji->j", star, T)

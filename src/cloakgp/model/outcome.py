@@ -1,81 +1,261 @@
-"""What an outcome is: a real number, yes or no, a count, or one of several classes; and how it hangs on f.
+"""What an outcome is: a number, yes or no, a count, or one of several classes; and how it hangs on f.
 
 A Gaussian process may take any value. A probability may not, nor may a rate; so where outcomes are yes or no
 the model is of f with Pr[yes] = Phi(f), and where they are counts, of f with rate exp(f). Of several classes
 each is yes or no, with an f of its own. What is measured of outcomes is the same sums as ever: only the
 reader's model of them differs.
+
+Whatever differs between outcomes is said here, and everybody else asks the :class:`Outcome`. Only the private
+room knows how cells of a table are read, which :attr:`Outcome.cells` names.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from cloakgp import checks
-from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentError
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import ArgumentError
+from cloakgp.model.windows import check_bounds
 
-REAL, YES_NO, COUNT, CLASSES = "real", "yes/no", "count", "classes"
-CHANCES = (YES_NO, CLASSES)
-"""Those that are zeros and ones."""
-NO_YES = (False, True)
-"""The two classes of yes/no outcomes, if nobody names others."""
+OutcomeName = Literal["real", "yes/no", "count"]
+"""What users say. Where classes are named, it can be left out."""
+NUMBERS, ANSWERS = "numbers", "answers"
+"""How cells are read where no classes are named: as they are, or as 1 and 0 alone."""
+NAMELESS = ("y", "outcome")
+"""What outcomes are called that have no name."""
 MOST_CLASSES = 100
 _COLUMNS = ("", " std", " lower", " upper", " noise_std")  # of a class, after its name
 Label = str | bool | int | float
 """What a class may be called."""
-_FAR = 3.5  # Phi of it is as good as 1
-_RANGE = 1000.0  # a rate this many times below the upper bound is as good as 0
 
 
-class Link(Protocol):
-    """How an outcome hangs on f; `noise` is what its variance is multiplied by."""
+@dataclass(frozen=True)
+class Outcome(ABC):
+    """What outcomes are. Where nothing else is said, it is as for numbers."""
 
-    name: str
-    signal: tuple[float, float]
-    """Least and largest std of f about its level, if nobody says others."""
-    noise: tuple[float, float]
-    """The same of the noise's factor; equal where it is known."""
-    windows: bool
-    """Whether clipping outcomes to where they are expected can gain anything."""
-    beyond: float
-    """How far beyond these values of f (:meth:`latent`) its prior mean may be: farther, numbers run out."""
+    classes: tuple[Label, ...] = ()
+    """All that an outcome may be, where users name that."""
+
+    name: ClassVar[str]
+    """In settings and files."""
+    words: ClassVar[str]
+    """In a sentence: outcomes are ..."""
+    plural: ClassVar[str]
+    """In messages."""
+    lead: ClassVar[str]
+    """What a release is of: the beginning of a sentence."""
+    told: ClassVar[str] = ""
+    """What predictions are of, if not of f: a probability, or a rate."""
+    told_as: ClassVar[str] = ""
+    """What that is of an outcome."""
+    noise_words: ClassVar[str] = "noise"
+    """What the model's noise is."""
+    cells: ClassVar[str] = NUMBERS
+    """How cells of a table are read."""
+    class_numbers: ClassVar[Sequence[int]] = (0,)
+    """How many classes may be named."""
+    fixed_bounds: ClassVar[tuple[float, float] | None] = None
+    """If there is no choice."""
+    least: ClassVar[float] = -math.inf
+    """Bounds are not below it."""
+    stages: ClassVar[int] = 7
+    """How many there are if nobody says."""
+    kappa: ClassVar[float | None] = 1.5
+    """Half a window's width, in standard deviations of what is expected of an outcome; None where clipping
+    outcomes gains nothing, and stages shape the design only."""
+
+    @property
+    def link(self) -> Link | None:
+        """How outcomes hang on f, if they are not f and noise."""
+        return None
+
+    @property
+    def scattered(self) -> bool:
+        """Whether noise is the model's, and does not follow from f."""
+        return True
+
+    @property
+    def percent(self) -> bool:
+        """Whether predictions are probabilities, and so shown as shares of all."""
+        return self.told == "probability"
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What there are probabilities of, in their order."""
+        return self.classes
+
+    @property
+    def curves(self) -> int:
+        """How many functions there are: one for each of several classes."""
+        return 1
+
+    @property
+    def in_detail(self) -> str:
+        """What outcomes are, and what is told of them."""
+        named = f": {', '.join(map(str, self.classes))}" if self.classes else ""
+        return f"{self.words}, told as {self.told_as}{named}" if self.told else self.words
+
+    def told_of(self, name: str) -> str:
+        """What predictions are of, for an outcome of this name."""
+        return f"{self.told} of {name}" if self.told else name
+
+    def unit_words(self, name: str) -> str:
+        """In what a std is told."""
+        return f"as a {self.told}" if self.told else f"in {name}'s unit"
+
+    def named(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Columns of predictions by names that say what they are."""
+        return {self.told or name if name == "mean" else name: values for name, values in found.items()}
+
+    def axis(self, low: float, high: float) -> tuple[float, float]:
+        """Ends of an axis for predictions, where they reach from `low` to `high`."""
+        return low, high
+
+    def bounds_from(self, bounds: Any) -> Any:
+        """Bounds that go with it; or why these do not."""
+        return bounds
 
     def latent(self, bounds: tuple[float, float]) -> tuple[float, float]:
         """Between which values f is expected."""
-        ...
+        return bounds
 
+    def noise_and_mean(self, noise: Any, mean: Any, bounds: tuple[Any, Any]) -> tuple[Any, Any]:
+        """A known model's: of f, where that is not what outcomes are in."""
+        return noise, mean
+
+    def check_options(self, **given: Any) -> None:
+        """Raise for what a plan cannot be asked for: of numbers, for nothing."""
+        return
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Number(Outcome):
+    """f and noise."""
+
+    name, words, plural = "real", "real numbers", "real outcomes"
+    lead = "A Gaussian-process regression of"
+
+
+class Link(Outcome):
+    """Outcomes whose mean is a function of f; `noise` is what their variance is multiplied by."""
+
+    signal: ClassVar[tuple[float, float]]
+    """Least and largest std of f about its level, if nobody says others."""
+    noise: ClassVar[tuple[float, float]]
+    """The same of the noise's factor; equal where it is known."""
+    beyond: ClassVar[float]
+    """How far beyond :meth:`latent` f's prior mean may be: farther, numbers run out."""
+
+    @property
+    def link(self) -> Link:
+        return self
+
+    @property
+    def scattered(self) -> bool:
+        return self.noise[0] < self.noise[1]
+
+    @abstractmethod
     def mean(self, f: FloatArray, bounds: tuple[float, float]) -> FloatArray:
         """E[y | f]: the probability, or the rate."""
-        ...
 
+    @abstractmethod
     def variance(self, mean: FloatArray, noise: float | FloatArray) -> FloatArray:
         """Var[y | f], from the mean given f."""
-        ...
 
+    @abstractmethod
     def clipped(
         self, mean: FloatArray, noise: float, lower: FloatArray, upper: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Mean and variance, given f, of an outcome clipped to [lower, upper]; infinite where it is not."""
-        ...
 
+    @abstractmethod
     def distance(
         self, mean: FloatArray, variance: FloatArray, centre: FloatArray, limit: float
     ) -> FloatArray:
         """E min(|y - centre|, limit) for an outcome with this mean and variance."""
-        ...
+
+    def noise_and_mean(self, noise: Any, mean: Any, bounds: tuple[Any, Any]) -> tuple[Any, Any]:
+        if not (self.scattered or noise is None or (isinstance(noise, float) and noise == 1.0)):
+            remedy = "The scatter of an outcome follows from its probability."
+            raise ArgumentError("noise", f"must be left out for {self.plural}", repr(noise), remedy)
+        noise = 1.0 if noise is None else checks.positive(noise, "noise", "It is the variance over the mean.")
+        low, high = self.latent(bounds)
+        if mean is None:
+            return noise, low + (high - low) / 2
+        remedy = "It is f's: of yes/no the probit of the probability, of counts the logarithm of the rate."
+        if not isinstance(mean, (int, float)) or isinstance(mean, bool):
+            raise ArgumentError("mean", "must be one number", remedy=remedy)
+        low, high = low - self.beyond, high + self.beyond
+        if not low <= mean <= high:
+            expected = f"must be from {low:.3g} to {high:.3g} for {self.plural}"
+            raise ArgumentError("mean", expected, repr(mean), remedy)
+        return noise, mean
+
+    def check_options(self, **given: Any) -> None:
+        allowed: dict[str, tuple[Any, ...]] = {
+            "design": ("mse", "posterior"),  # the first is what is there if nobody says anything
+            "calibration": ("analytic",),
+            "device": (None,),
+        }
+        for name, value in given.items():
+            if value not in allowed[name]:
+                remedy = "Such a release is made for its denoised predictions, as those in stages are."
+                raise ArgumentError(name, f"must be left out for {self.plural}", repr(value), remedy)
 
 
-class YesNo:
+class YesNo(Link):
     """Pr[y = 1] = Phi(f)."""
 
-    name = YES_NO
-    signal, noise, windows, beyond = (0.1, 2.0), (1.0, 1.0), False, 4.5
+    name, words, plural = "yes/no", "yes or no", "yes/no outcomes"
+    lead = "Probabilities of a yes by a Gaussian process, from"
+    told, told_as = "probability", "the probability of yes"
+    cells, fixed_bounds, least = ANSWERS, (0.0, 1.0), 0.0
+    class_numbers: ClassVar[Sequence[int]] = (0, 2)
+    stages, kappa = 2, None
+    signal, noise, beyond = (0.1, 2.0), (1.0, 1.0), 4.5
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        return self.classes or (False, True)
+
+    @property
+    def in_detail(self) -> str:
+        if not self.classes:
+            return super().in_detail
+        no, yes = self.classes
+        return f"{self.words}, told as {self.told_as}; {yes!r} is yes, and {no!r} is no"
+
+    def told_of(self, name: str) -> str:
+        yes = self.classes[1] if self.classes else "yes" if name in NAMELESS else name
+        return f"probability of {yes}"
+
+    def named(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """Its std and interval are those of yes."""
+        no, yes = self.classes or ("no", "yes")
+        rest = {name: values for name, values in found.items() if name != "mean"}
+        return {f"probability_{no}": 1 - found["mean"], f"probability_{yes}": found["mean"], **rest}
+
+    def axis(self, low: float, high: float) -> tuple[float, float]:
+        # All of it, unless a yes is so rare, or so common, that nothing would be seen.
+        return (0.0, 1.0) if high - low > 0.2 else (max(low, 0.0), min(high, 1.0))
+
+    def bounds_from(self, bounds: Any) -> Any:
+        if bounds is not None and tuple(np.ravel(np.asarray(bounds, dtype=object))) != self.fixed_bounds:
+            remedy = "Leave them out. Outcomes are True and False, 1 and 0, or one of the classes."
+            raise ArgumentError("bounds", f"must be (0, 1) for {self.plural}", repr(bounds), remedy)
+        return self.fixed_bounds
 
     def latent(self, bounds: tuple[float, float]) -> tuple[float, float]:
-        return -_FAR, _FAR
+        return -3.5, 3.5  # Phi of it is as good as 1
 
     def mean(self, f: FloatArray, bounds: tuple[float, float]) -> FloatArray:
         from scipy.special import ndtr  # here: slow to import
@@ -101,20 +281,54 @@ class YesNo:
 class OneOf(YesNo):
     """The same of each of several classes: is it this one? The f's know nothing of each other."""
 
-    name = CLASSES
+    name, words, plural = "classes", "one of several classes", "classes"
+    lead, told_as = "Probabilities of classes by a Gaussian process, from", "their probabilities"
+    class_numbers = range(3, MOST_CLASSES + 1)
+    in_detail = Outcome.in_detail
+
+    @property
+    def curves(self) -> int:
+        return len(self.classes)
+
+    def told_of(self, name: str) -> str:
+        return f"probability of each {'class' if name in NAMELESS else name}"
+
+    def named(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {self._of_class(name): values for name, values in found.items()}
+
+    def _of_class(self, name: str) -> str:
+        """A column of predictions of one class: ``bus`` or ``bus lower``, as probability_bus or lower_bus."""
+        if name in map(str, self.classes):
+            return f"probability_{name}"
+        of, _, what = name.rpartition(" ")
+        return f"{what}_{of}"
 
 
-class Count:
+class Count(Link):
     """y has mean exp(f), which is no larger than the upper bound, and variance `noise` times that.
 
     Where it matters what clipping does, y has a gamma law: whole numbers are not told from others.
     """
 
-    name = COUNT
-    signal, noise, windows, beyond = (0.1, 1.5), (0.3, 30.0), True, 20.0
+    name, words, plural = "count", "counts", "count outcomes"
+    lead = "Rates of counts by a Gaussian process, from"
+    told, told_as, noise_words = "rate", "their rate", "variance of a count"
+    least, stages, kappa = 0.0, 5, 3.0
+    signal, noise, beyond = (0.1, 1.5), (0.3, 30.0), 20.0
+
+    def axis(self, low: float, high: float) -> tuple[float, float]:
+        return 0.0, high
+
+    def bounds_from(self, bounds: Any) -> Any:
+        low, high = check_bounds(bounds)
+        if low < self.least or high <= self.least:
+            remedy = "Counts are 0, 1, 2 and so on: bounds=(0, 50), for example."
+            raise ArgumentError("bounds", "must not be below 0 for counts", repr(bounds), remedy)
+        return bounds
 
     def latent(self, bounds: tuple[float, float]) -> tuple[float, float]:
-        return math.log(max(bounds[0], bounds[1] / _RANGE)), math.log(bounds[1])
+        low, high = bounds
+        return math.log(max(low, high / 1000)), math.log(high)  # a rate so far below is as good as 0
 
     def mean(self, f: FloatArray, bounds: tuple[float, float]) -> FloatArray:
         return np.exp(np.minimum(f, math.log(bounds[1])))
@@ -162,22 +376,29 @@ class _Gamma:
         )
 
 
-LINKS: dict[str, Link] = {YES_NO: YesNo(), COUNT: Count(), CLASSES: OneOf()}
-OUTCOMES = (REAL, YES_NO, COUNT)
+REAL = Number()
+OUTCOMES: dict[str, type[Outcome]] = {one.name: one for one in (Number, YesNo, Count, OneOf)}
+"""All there are: a closed set, since those who verify must know it."""
 
 
-def as_outcome(outcome: Any, classes: Any = None) -> tuple[str, tuple[Label, ...]]:
-    """The word for what outcomes are, and the classes that they are of, if these are named.
+def as_outcome(outcome: Any, classes: Any = None) -> Outcome:
+    """What outcomes are, by a word or by the names of their classes; or why that cannot be.
 
     Two classes are no and yes, in this order: one number tells which.
     """
-    named = () if classes is None else as_classes(classes)
-    found = {0: outcome, 2: YES_NO}.get(len(named), CLASSES)
-    if not named:
-        return checks.choice(outcome, "outcome", OUTCOMES), ()
-    if outcome not in (REAL, found):
+    labels = () if classes is None else as_classes(classes)
+    if not labels:
+        return OUTCOMES[checks.choice(outcome, "outcome", get_args(OutcomeName))]()
+    found = outcome_named(outcome, labels)
+    if outcome not in (REAL.name, found.name):
         raise ArgumentError("outcome", "must be left out where classes are named", repr(outcome))
-    return found, named
+    return found
+
+
+def outcome_named(name: str, classes: Sequence[Label] = ()) -> Outcome:
+    """The same from what was checked before."""
+    by_number = {0: name, 2: YesNo.name}
+    return OUTCOMES[by_number.get(len(classes), OneOf.name)](tuple(classes))
 
 
 def as_classes(classes: Any) -> tuple[Label, ...]:
@@ -202,61 +423,3 @@ def as_classes(classes: Any) -> tuple[Label, ...]:
 
 def _is_label(one: Any) -> bool:
     return type(one) in (str, bool, int) or (type(one) is float and math.isfinite(one))
-
-
-def _named(outcome: str) -> str:
-    return CLASSES if outcome == CLASSES else f"{outcome} outcomes"
-
-
-def bounds_for(outcome: str, bounds: Any) -> Any:
-    """Bounds that go with an outcome: (0, 1) for yes and no, and no others."""
-    if outcome in CHANCES:
-        if bounds is None:
-            return (0.0, 1.0)
-        if tuple(np.ravel(np.asarray(bounds, dtype=object))) != (0, 1):
-            remedy = "Leave them out. Outcomes are True and False, 1 and 0, or one of the classes."
-            raise ArgumentError("bounds", f"must be (0, 1) for {_named(outcome)}", repr(bounds), remedy)
-        return (0.0, 1.0)
-    if outcome == COUNT:
-        from cloakgp.model.windows import check_bounds
-
-        low, high = check_bounds(bounds)
-        if low < 0 or high <= 0:
-            remedy = "Counts are 0, 1, 2 and so on: bounds=(0, 50), for example."
-            raise ArgumentError("bounds", "must not be below 0 for counts", repr(bounds), remedy)
-    return bounds
-
-
-def of_outcome(outcome: str, noise: Any, mean: Any, bounds: tuple[Any, Any]) -> tuple[Any, Any]:
-    """A known model's noise and mean: of f, where outcomes are yes or no, or counts."""
-    if outcome not in LINKS:
-        return noise, mean
-    if outcome in CHANCES and not (noise is None or (isinstance(noise, float) and noise == 1.0)):
-        remedy = "The scatter of an outcome follows from its probability."
-        raise ArgumentError("noise", f"must be left out for {_named(outcome)}", repr(noise), remedy)
-    noise = 1.0 if noise is None else checks.positive(noise, "noise", "It is the variance over the mean.")
-    link = LINKS[outcome]
-    low, high = link.latent(bounds)
-    if mean is None:
-        mean = low + (high - low) / 2
-        return noise, mean
-    remedy = "It is f's: of yes/no the probit of the probability, of counts the logarithm of the rate."
-    if not isinstance(mean, (int, float)) or isinstance(mean, bool):
-        raise ArgumentError("mean", "must be one number", remedy=remedy)
-    if not low - link.beyond <= mean <= high + link.beyond:
-        expected = f"must be from {low - link.beyond:.3g} to {high + link.beyond:.3g} for {_named(outcome)}"
-        raise ArgumentError("mean", expected, repr(mean), remedy)
-    return noise, mean
-
-
-def check_options(outcome: str, **given: Any) -> None:
-    """Raise for what a plan cannot be asked for where outcomes are not real numbers."""
-    allowed: dict[str, tuple[Any, ...]] = {
-        "design": ("mse", "posterior"),  # the first is what is there if nobody says anything
-        "calibration": ("analytic",),
-        "device": (None,),
-    }
-    for name, value in given.items():
-        if value not in allowed[name]:
-            remedy = "Such a release is made for its denoised predictions, as those in stages are."
-            raise ArgumentError(name, f"must be left out for {_named(outcome)}", repr(value), remedy)

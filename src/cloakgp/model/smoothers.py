@@ -1,7 +1,8 @@
 """How y becomes predictions: always ``prior + C (y - prior)`` for a public matrix C.
 
 A smoother knows C and hands out its columns in blocks of rows of X (one row of X, one column
-of C), so that nothing that uses it depends on C being held in memory. y never comes here.
+of C), so that nothing that uses it depends on C being held in memory. y never comes here. Where the prior was
+shaped by what was released before, it is given as covariances: a matrix, or factors that never make one.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from cloakgp.checks import FloatArray
+from cloakgp.core.checks import FloatArray
+from cloakgp.data.chunks import evenly
+from cloakgp.data.merging import Inputs, distinct
 from cloakgp.kernels.base import Kernel
 from cloakgp.model.arrays import like, times_wide
-from cloakgp.rows.chunks import evenly
-from cloakgp.rows.merging import Inputs, distinct
 
 Rows = NDArray[np.intp]
 
@@ -64,38 +65,93 @@ def blocks(n_rows: int) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK, n_rows))
 
 
-class ExactGP:
-    """C = K*f (Kff + S)^-1 by Cholesky (Rasmussen & Williams 2006, algorithm 2.1).
+class GivenGP:
+    """C = cross' (K + S)^-1 by Cholesky (Rasmussen & Williams 2006, algorithm 2.1).
 
     Parameters
     ----------
-    kernel : callable
-        k(X, Z) -> matrix.
+    covariance : (N, N) array
+        K, of the outcomes but for their noise.
+    cross : (N, P) array
+        Of the outcomes and f(X*).
+    variance : (P,) array
+        Of f(X*).
     noise : float or (N,) array
         Observation-noise variances S.
-    X, X_star : (N, D) and (P, D) arrays
     """
 
+    def __init__(
+        self, covariance: FloatArray, cross: FloatArray, variance: FloatArray, noise: float | FloatArray = 0.0
+    ) -> None:
+        self.n_rows, self.n_outputs = cross.shape
+        self.cross, self._covariance, self._noise = cross, covariance, noise
+        factor, self.jitter = gentle_cholesky(covariance, noise)
+        self.scale = mean_diagonal(covariance, noise)
+        self._transposed: FloatArray = cho_solve(factor, cross, check_finite=False)  # C^T
+        self.explained_variance = np.einsum("ij,ij->j", cross, self._transposed)
+        self.posterior_variance = np.maximum(variance - self.explained_variance, 0.0)
+
+    def times_covariance(self, B: FloatArray) -> FloatArray:
+        """B (K + S)."""
+        product: FloatArray = times_wide(B, self._covariance) + B * self._noise
+        return product
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        """Columns of C that belong to these rows of X."""
+        return np.ascontiguousarray(self._transposed[rows].T)
+
+
+class ExactGP(GivenGP):
+    """The same for a kernel, inputs (N, D) and test points (P, D)."""
+
     def __init__(self, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray) -> None:
-        self.n_rows, self.n_outputs = len(X), len(X_star)
         gram = kernel_matrix(kernel, X, X, "X, X")
         check_covariance(gram)
         some = np.vstack([sample(X), sample(X_star)])
         check_covariance(kernel_matrix(kernel, some, some, "X and X_star together"))
-        self.cross = cross = kernel_matrix(kernel, X, X_star, "X, X_star")
-        factor, self.jitter = gentle_cholesky(gram, noise)
-        self.scale = mean_diagonal(gram, noise)
-        self._transposed: FloatArray = cho_solve(factor, cross, check_finite=False)  # C^T
         prior = diagonal(kernel, X_star)
-        self.explained_variance = np.einsum("ij,ij->j", cross, self._transposed)
+        super().__init__(gram, kernel_matrix(kernel, X, X_star, "X, X_star"), prior, noise)
         if (self.explained_variance > prior * (1 + 1e-6) + 1e-12).any():
             raise ValueError(NOT_PSD)
-        self.posterior_variance = np.maximum(prior - self.explained_variance, 0.0)
-        self._gram, self._noise = gram, noise
+
+
+class FactoredGP:
+    """The same for K = factors S factors' + diag(own), cross = factors S*.
+
+    Parameters
+    ----------
+    factors : (N, m) array
+    covariance, cross : (m, m) and (m, P) arrays
+        S and S*: of f at m support points, among themselves and with f(X*).
+    own : (N,) array
+        What each outcome has for itself, above 0.
+    variance : (P,) array
+        Of f(X*).
+    """
+
+    jitter = scale = 0.0
+
+    def __init__(
+        self,
+        factors: FloatArray,
+        covariance: FloatArray,
+        cross: FloatArray,
+        own: FloatArray,
+        variance: FloatArray,
+    ) -> None:
+        self.n_rows, self.n_outputs = len(factors), cross.shape[1]
+        self._factors, self._covariance, self._own = factors, covariance, own
+        self.cross: FloatArray = factors @ cross
+        # K^-1 factors S* = own^-1 factors (I + S J)^-1 S* with J = factors' own^-1 factors
+        weighed = factors / own[:, None]
+        system = np.eye(len(covariance)) + covariance @ (factors.T @ weighed)
+        self._transposed: FloatArray = weighed @ np.linalg.solve(system, cross)
+        self.explained_variance = np.einsum("ij,ij->j", self.cross, self._transposed)
+        self.posterior_variance = np.maximum(variance - self.explained_variance, 0.0)
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
-        """B (Kff + S)."""
-        product: FloatArray = times_wide(B, self._gram) + B * self._noise
+        """B K."""
+        product: FloatArray = ((B @ self._factors) @ self._covariance) @ self._factors.T + B * self._own
         return product
 
     def columns(self, rows: slice | Rows) -> FloatArray:
@@ -152,12 +208,6 @@ class Rescaled:
         self.jitter, self.scale = inner.jitter, inner.scale
         self.posterior_variance, self.explained_variance = inner.posterior_variance, inner.explained_variance
         self.cross: FloatArray = inner.cross / self._here[:, None]
-
-    @property
-    def factored(self) -> Any:
-        """That covariance in factors, if it is a GP's with inducing inputs."""
-        inner = getattr(self._inner, "factored", None)
-        return None if inner is None else inner.in_units(self._units)
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the covariance of the outcomes in their units."""

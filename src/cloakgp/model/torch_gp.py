@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from cloakgp.checks import FloatArray
+from cloakgp.core.checks import FloatArray
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.arrays import column_dots, on_host
 from cloakgp.model.smoothers import NOT_PSD, Rows, check_covariance, jitters, sample

@@ -12,18 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import checks
-from cloakgp.checks import FloatArray, frozen
-from cloakgp.errors import ArgumentError
-from cloakgp.rows.merging import group
-from cloakgp.rows.passes import sweep
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray, frozen
+from cloakgp.core.errors import ArgumentError
+from cloakgp.data.merging import Groups, group
+from cloakgp.data.passes import sweep
 
 Given = float | FloatArray | Callable[[FloatArray], Any]
 """A number for all rows, one for each row of X, or a function of X."""
 
-_NARROWEST = 1e-6  # of the widest window: a narrower row's integers would be mostly rounding
-_FARTHEST = 1e9  # widths of the bounds that a prior mean may be away from them
-_LARGEST = 30_000  # times what outcomes vary by that f may; beyond, rounding shows in what files must hold
 _UNIT = "It is in y's unit, and the middle of the bounds if it is left out."
 _PUBLIC = "Give public limits (lo, hi) on the outcome; there is no safe default, and y must not set them."
 _CALLABLE = "Give mean= as a number, or as a function of X that knows it everywhere."
@@ -46,51 +43,36 @@ def as_bounds(bounds: Any) -> tuple[Given, Given]:
         got = type(bounds).__name__ if np.ndim(bounds) > 1 or callable(bounds) else repr(bounds)
         raise ArgumentError("bounds", "must be two numbers", got, _PUBLIC) from None
     low, high = as_given(low, "bounds[0]", _PUBLIC), as_given(high, "bounds[1]", _PUBLIC)
-    if isinstance(low, float) and isinstance(high, float):
-        return check_bounds((low, high))
     if isinstance(low, np.ndarray) and isinstance(high, np.ndarray) and len(low) != len(high):
         raise ArgumentError(
             "bounds", "must have as many lower as upper limits", f"{len(low)} and {len(high)}", _PUBLIC
         )
     if not callable(low) and not callable(high):
-        _check_windows(np.asarray(low), np.asarray(high))
+        _check_apart(low, high)
     return low, high
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:
     """Two public limits, lo < hi, or a clear error."""
-    try:
-        low, high = bounds
-    except (TypeError, ValueError):
-        raise ArgumentError("bounds", "must be two numbers", repr(bounds), _PUBLIC) from None
-    low = checks.number(low, "bounds[0]", remedy=_PUBLIC)
-    high = checks.number(high, "bounds[1]", remedy=_PUBLIC)
-    if not low < high:
-        raise ArgumentError("bounds", "must have lo < hi", repr(bounds), _PUBLIC)
-    if not 1e-100 < high - low < 1e100 or high - low < 1e-9 * max(abs(low), abs(high)):
-        raise ArgumentError(
-            "bounds",
-            "must be apart by an ordinary number, and not by a tiny share of their own size",
-            repr(bounds),
-            "Change y's unit or its origin.",
-        )
+    low, high = as_bounds(bounds)
+    if not isinstance(low, float) or not isinstance(high, float):
+        raise ArgumentError("bounds", "must be two numbers", "limits of each row", _PUBLIC)
     return low, high
 
 
-def _check_windows(lower: FloatArray, upper: FloatArray) -> None:
-    """The same for every row. Says which row, and not what it has."""
-    width = upper - lower
+def _check_apart(low: float | FloatArray, high: float | FloatArray) -> None:
+    """Raise unless lo < hi, by an ordinary number; of many rows it says which, and not what it has."""
+    lower, upper = np.broadcast_arrays(low, high)
+    with np.errstate(over="ignore"):
+        width, size = upper - lower, np.maximum(np.abs(lower), np.abs(upper))
+    each, got = (" in every row", "") if width.ndim else ("", f"({low!r}, {high!r})")
     if not (width > 0).all():
-        row = int(np.argmin(width > 0))
-        raise ArgumentError("bounds", f"must have lo < hi in every row; row {row} has not", remedy=_PUBLIC)
-    size = np.maximum(np.abs(lower), np.abs(upper))
+        row = f"; row {int(np.argmin(width > 0))} has not" if width.ndim else ""
+        raise ArgumentError("bounds", f"must have lo < hi{each}{row}", got, _PUBLIC)
     if not 1e-100 < width.min() <= width.max() < 1e100 or (width < 1e-9 * size).any():
-        raise ArgumentError(
-            "bounds",
-            "must be apart by an ordinary number in every row, and not by a tiny share of their own size",
-            remedy="Change y's unit or its origin.",
-        )
-    if width.min() < _NARROWEST * width.max():
+        expected = f"must be apart by an ordinary number{each}, and not by a tiny share of their own size"
+        raise ArgumentError("bounds", expected, got, "Change y's unit or its origin.")
+    if width.min() < 1e-6 * width.max():  # a narrower row's integers would be mostly rounding
         raise ArgumentError(
             "bounds",
             "must not be a million times narrower in one row than in another",
@@ -100,7 +82,7 @@ def _check_windows(lower: FloatArray, upper: FloatArray) -> None:
 
 def check_mean(low: Any, high: Any, mean: Any) -> None:
     """Raise where a prior mean is so far from bounds that what is between them is lost in rounding."""
-    if not (distances((low, high, mean)) <= _FARTHEST * (high - low)).all():
+    if not (distances((low, high, mean)) <= 1e9 * (high - low)).all():
         raise ArgumentError(
             "mean", "must be no farther from the bounds than a billion times their width", remedy=_UNIT
         )
@@ -108,11 +90,11 @@ def check_mean(low: Any, high: Any, mean: Any) -> None:
 
 def check_variance(variances: FloatArray, outcome_std: float) -> None:
     """Raise where f may vary so much more than outcomes do that these are lost in rounding."""
-    std = float(np.sqrt(np.max(np.abs(variances))))
-    if not std <= _LARGEST * outcome_std:
+    std, most = float(np.sqrt(np.max(np.abs(variances)))), 30_000  # beyond, rounding shows in files
+    if not std <= most * outcome_std:
         raise ArgumentError(
             "kernel",
-            f"must give f a std of at most {_LARGEST:,} times the bounds' width or noise's std everywhere",
+            f"must give f a std of at most {most:,} times the bounds' width or noise's std everywhere",
             f"{std:.1e}",
             "If few inputs are far from all others, move them nearer by public knowledge, or use a kernel "
             "with the same variance everywhere, such as EQ; else bring its variance and the bounds to a "
@@ -124,6 +106,11 @@ def distances(windows: Any) -> Any:
     """How far an outcome within each window can be from its mean, given lower, upper and mean."""
     lower, upper, mean = windows
     return np.maximum(np.abs(lower - mean), np.abs(upper - mean))
+
+
+def of_groups(values: FloatArray, groups: Groups | None) -> FloatArray:
+    """What groups have of what there is for each row; or for each cell already."""
+    return values if groups is None or len(values) == len(groups.counts) else values[groups.first]
 
 
 def evaluated(function: Callable[[FloatArray], Any], name: str, X: Any) -> FloatArray:
@@ -222,12 +209,10 @@ def at_rows(
     known = mean.rows if isinstance(mean, RowMeans) and mean.function is None else mean
     own = not isinstance(known, Middle)
     low, high, level = _columns([*bounds, known if own else 0.0], X)
+    _check_apart(low, high)
     if isinstance(low, np.ndarray) or isinstance(high, np.ndarray):
-        low, high = np.broadcast_to(low, (len(X),)), np.broadcast_to(high, (len(X),))
-        _check_windows(low, high)
+        low, high = (np.broadcast_to(one, (len(X),)) for one in (low, high))
         low, high = (_one_number(low), _one_number(high)) if _alike(low) and _alike(high) else (low, high)
-    else:
-        check_bounds((low, high))
     limits = (low, high) if isinstance(low, float) else (frozen(low), frozen(np.asarray(high)))
     if not own:
         level = low + (high - low) / 2

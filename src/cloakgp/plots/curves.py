@@ -1,41 +1,28 @@
-"""Curves over one input: plans, releases, functions, and what the privacy noise may look like."""
+"""Curves over one input: plans, releases, functions, simulated noise; and slices along each of several."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentTypeError
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import ArgumentTypeError
+from cloakgp.data.inputs import as_points
 from cloakgp.files.labels import NONE, Labels
-from cloakgp.plans.functions import FunctionPlan, FunctionRelease
-from cloakgp.plans.opening import AnyPlan
-from cloakgp.plans.predictions import Plan, Release
-from cloakgp.plans.staged import StagedPlan, StagedRelease
-from cloakgp.plots.axes import dates_across, name_levels, readable_up
-from cloakgp.plots.bands import draw_band
-from cloakgp.plots.labels import (
-    axis_label,
-    classes_of,
-    levels_of,
-    outcome_of,
-    plan_of,
-    predicted_words,
-    response,
-)
-from cloakgp.plots.levels import draw_levels
-from cloakgp.plots.page import BLACK, BLUE, GREEN, GREY, ORANGE, check_style, darken, finish, new_axes
-from cloakgp.plots.predicted import Predicted, denoised_at, expect_columns, expect_one_curve, in_order
+from cloakgp.plots import page, shown
+from cloakgp.plots.page import BLACK, BLUE, CLASS_COLOURS, GREY, ORANGE
 from cloakgp.plots.private_data import draw_private
-from cloakgp.plots.shown_inputs import draw_rug
-from cloakgp.rows.inputs import as_points
+from cloakgp.plots.shown import Predicted, classes_of, expect_one_curve, in_order, inputs_of, plan_of
+from cloakgp.release.plan import Plan
+from cloakgp.release.release import Release
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_STEPS = ((1.0, BLACK, "--", "±1"), (0.25, GREY, ":", "±¼"))  # stds of the privacy noise
+    from matplotlib.figure import Figure
 
 
 def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
@@ -51,7 +38,7 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    plan : Plan or StagedPlan
+    plan : Plan
         With inputs of one column; for two see :func:`plot_map` and :func:`plot_noise_map`. Or a release: then
         the noise that it has, and no error to expect.
     ax : matplotlib Axes, optional
@@ -63,22 +50,24 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
     """
     expect_one_curve(plan)
     x, order = in_order(plan)
-    ax = new_axes(ax)
-    forecast = ", forecast" if isinstance(plan, StagedPlan) else ""
+    ax = page.new_axes(ax)
+    own: Any = plan_of(plan)
+    is_plan = own is plan
+    forecast = ", forecast" if is_plan and not own.alone else ""
     lines = [plan.noise_std, plan.gp_std]
     # A plan from a file of a release may be without inputs, which the error hangs on.
-    if isinstance(plan, StagedPlan) or (isinstance(plan, Plan) and plan.X is not None):
-        lines.append(plan.expected_error)
+    if is_plan and (forecast or own.X is not None):
+        lines.append(own.expected_error)
         ax.plot(x, lines[-1][order], color=BLUE, linewidth=2, label="expected error" + forecast)
     ax.plot(x, plan.noise_std[order], color=ORANGE, linestyle="--", label="privacy noise" + forecast)
     ax.plot(x, plan.gp_std[order], color=BLACK, linestyle=":", label="GP's own uncertainty")
     _from_zero(ax, max(line.max() for line in lines))
-    _finish_curve(ax, plan_of(plan))
+    _finish_curve(ax, own)
     return ax
 
 
 def plot_release(
-    release: Release | StagedRelease,
+    release: Release,
     ax: Axes | None = None,
     private_data: Any = None,
     denoised: bool = True,
@@ -101,7 +90,7 @@ def plot_release(
 
     Parameters
     ----------
-    release : Release or StagedRelease
+    release : Release
         With inputs of one column; for two see :func:`plot_map`.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if absent.
@@ -124,31 +113,29 @@ def plot_release(
     -------
     matplotlib Axes
     """
-    check_style(style)
+    checks.choice(style, "style", page.STYLES)
     x, order = in_order(release)
     labels = release.labels.changed(title=title, units=units, source=source, date=date)
-    levels = levels_of(release.plan, 0)
+    levels = inputs_of(release.plan)[0].levels
     if released or privacy or not denoised or private_data is not None:
         expect_one_curve(release)
-    ax = new_axes(ax)
+    ax = page.new_axes(ax)
     if released or not denoised:
         label = "released mean" if release.unbiased else "released mean, denoised already"
         style_of: dict[str, Any] = {"marker": "x", "linestyle": ""} if levels else {}
         ax.plot(x, release.mean[order], color=ORANGE, linewidth=1.4, zorder=3, label=label, **style_of)
-    if denoised and levels:
-        draw_levels(ax, release, levels)
-    elif denoised:
-        _draw_denoised(ax, release, np.linspace(x[0], x[-1], 300))
+    if denoised:
+        where = np.arange(float(len(levels))) if levels else np.linspace(x[0], x[-1], 300)
+        found = shown.interval_at(release, where[:, None])
+        page.draw_prediction(ax, where, found, classes_of(release), bars=bool(levels))
     if privacy or not denoised:
         _draw_noise(ax, x, release.mean[order], release.noise_std[order])
     if private_data is not None:
         draw_private(ax, private_data, release.plan)
-    ax.set_ylabel(predicted_words(release.plan, labels.units))
+    ax.set_ylabel(shown.predicted_words(release.plan, labels.units))
     _finish_curve(ax, release.plan, labels, below=bool(classes_of(release)))  # curves are everywhere
-    readable_up(ax, labels.units, outcome_of(release.plan))
-    if style == "dark":
-        darken(ax.get_figure(root=True))  # type: ignore[arg-type]
-    return ax
+    page.readable_up(ax, labels.units, release.plan.outcome)
+    return page.in_style(ax, style)
 
 
 def plot_noise_samples(plan: Plan, ax: Axes | None = None, n: int = 5, seed: int = 0) -> Axes:
@@ -172,27 +159,24 @@ def plot_noise_samples(plan: Plan, ax: Axes | None = None, n: int = 5, seed: int
     -------
     matplotlib Axes
     """
-    if not isinstance(plan, Plan):
+    if not getattr(plan, "alone", False):
         remedy = "Of a plan in stages, whose noise depends on what comes out, draw plot_plan."
         raise ArgumentTypeError("plan", "must be a Plan, made by GP.plan", type(plan).__name__, remedy)
     x, order = in_order(plan)
-    ax = new_axes(ax)
+    ax = page.new_axes(ax)
     m = plan.measurement
     normals = np.random.default_rng(seed).normal(size=(m.n_measurements, n)) * m.noise_scale
     samples = plan.reconstruction[order] @ normals
-    colours = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9")
     for i, sample in enumerate(samples.T):
         label = "simulated noise" if i == 0 else None
-        ax.plot(x, sample, color=colours[i % len(colours)], linewidth=1.3, label=label)
-    for sign, label in ((1, "±1 std of the privacy noise"), (-1, None)):
-        std = sign * plan.noise_std[order]
-        ax.plot(x, std, color=BLACK, linestyle="--", linewidth=1.2, label=label)
+        ax.plot(x, sample, color=CLASS_COLOURS[i % len(CLASS_COLOURS)], linewidth=1.3, label=label)
+    _draw_noise(ax, x, np.zeros_like(x), plan.noise_std[order])
     ax.set_ylabel("noise, in y's unit")
     _finish_curve(ax, plan)
     return ax
 
 
-def plot_function(plan_or_release: FunctionPlan | FunctionRelease, X: Any, ax: Axes | None = None) -> Axes:
+def plot_function(plan_or_release: Any, X: Any, ax: Axes | None = None) -> Axes:
     """Draw a released function at `X`, or the noise that it will have.
 
     From a release: its values, with one std and a quarter of a std of the privacy noise around
@@ -200,7 +184,7 @@ def plot_function(plan_or_release: FunctionPlan | FunctionRelease, X: Any, ax: A
 
     Parameters
     ----------
-    plan_or_release : FunctionPlan or FunctionRelease
+    plan_or_release : Plan or Release
         With inputs of one column.
     X : (n, 1) array
         Where to draw it: anywhere, at no cost.
@@ -212,13 +196,15 @@ def plot_function(plan_or_release: FunctionPlan | FunctionRelease, X: Any, ax: A
     matplotlib Axes
     """
     plan = plan_of(plan_or_release)
-    expect_columns(plan.points, 1, "plot_function")
+    shown.expect_columns(plan.X_star, 1, "plot_function")
     X = np.sort(as_points(X, "X", 1, plan.columns), axis=0)
-    ax = new_axes(ax)
-    if isinstance(plan_or_release, FunctionRelease):
+    ax = page.new_axes(ax)
+    if plan is not plan_or_release:
         values, std = plan_or_release.query(X, return_std=True)
-        _draw_bands(ax, X[:, 0], values, std, "released function")
-        ax.set_ylabel(response(plan))
+        ax.plot(X[:, 0], values, color=BLUE, linewidth=2.2, zorder=3, label="released function")
+        _draw_noise(ax, X[:, 0], values, std)
+        _draw_noise(ax, X[:, 0], values, std / 4, "±¼", color=GREY, linestyle=":")
+        ax.set_ylabel(shown.response(plan))
     else:
         std = plan.noise_at(X)
         ax.plot(X[:, 0], std, color=BLUE, linewidth=2, label="privacy noise")
@@ -227,26 +213,102 @@ def plot_function(plan_or_release: FunctionPlan | FunctionRelease, X: Any, ax: A
     return ax
 
 
-def _draw_bands(
-    ax: Axes, x: FloatArray, mean: FloatArray, std: FloatArray, label: str, steps: Sequence[Any] = _STEPS
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """The prediction along one input."""
+
+    place: int
+    name: str
+    levels: tuple[Any, ...]
+    X: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def slices_of(release: Release, names: Sequence[str] | None = None) -> list[Slice]:
+    """The denoised prediction with its 95 % band along each of the first six inputs, the others held.
+
+    These are held at their medians, in the middle of the box where inputs are private, or at their first
+    level.
+    """
+    plan, middle = release.plan, shown.middle_of(release.plan)
+    if plan.grid is None:
+        X = shown.some_inputs(plan)
+        low, high = X.min(axis=0), X.max(axis=0)
+    else:
+        low, high = np.array([(axis.low, axis.high) for axis in plan.grid.axes]).T
+    found = []
+    for place, column in enumerate(inputs_of(plan)[:6]):
+        levels, name = column.levels, column.name if names is None else names[place]
+        along = np.arange(float(len(levels))) if levels else np.linspace(low[place], high[place], 120)
+        where = np.tile(middle, (len(along), 1))
+        where[:, place] = along
+        found.append(Slice(place, name, levels, where, *shown.interval_at(release, where)))
+    return found
+
+
+def plot_slices(
+    release: Release,
+    figure: Figure | None = None,
+    labels: Sequence[str] | None = None,
+    *,
+    output: str | None = None,
+    across: int | None = None,
+    slices: Sequence[Slice] | None = None,
+) -> Figure:
+    """Draw the prediction along each input, the others held, with its 95 % band: for any number of inputs.
+
+    A category has a dot and a bar for each level.
+
+    Parameters
+    ----------
+    release : Release
+    figure : matplotlib Figure, optional
+        Where to draw; a new one if absent.
+    labels : names of the inputs, optional
+        As the release has them, if absent.
+    output : str, optional
+        What the outcome is called.
+    across : int, optional
+        How many panels are beside each other.
+    slices : what :func:`slices_of` gave, optional
+        So that it is not worked out again.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    plan, units = release.plan, release.labels.units
+    drawn = slices_of(release, labels) if slices is None else slices
+    n = len(drawn)
+    across = min(2 if n in (2, 4) else 3, n) if across is None else min(across, n)
+    size = (7.4, 4.4, 0.0, 0.0) if n == 1 else (3.2, 2.7, 1.0, 0.5)
+    figure, axes = page.panels(figure, n, across, size, sharey=True)
+    for ax, one in zip(axes, drawn, strict=True):
+        found = one.mean, one.low, one.high
+        page.draw_prediction(ax, one.X[:, one.place], found, classes_of(release), bars=bool(one.levels))
+        if one.levels:
+            page.name_levels(ax, one.levels)
+        ax.set_xlabel(one.name)
+        page.name_dates(ax, plan, one.place)
+        page.bare(ax)
+    for ax in axes[::across]:
+        ax.set_ylabel(shown.predicted_words(plan, units, output))
+    page.readable_up(axes[0], units, plan.outcome)
+    if classes_of(release):
+        axes[0].legend(frameon=False, fontsize="small")
+    page.finish_panels(figure, release)
+    return figure
+
+
+def _draw_noise(
+    ax: Axes, x: FloatArray, mean: FloatArray, std: FloatArray, share: str = "±1", **style: Any
 ) -> None:
-    """A curve, and how far the privacy noise may have moved it."""
-    ax.plot(x, mean, color=BLUE, linewidth=2.2, zorder=3, label=label)
-    for share, colour, style, words in steps:
-        label = f"{words} std of the privacy noise"
-        ax.plot(x, mean + share * std, color=colour, linestyle=style, linewidth=1.2, label=label)
-        ax.plot(x, mean - share * std, color=colour, linestyle=style, linewidth=1.2)
-
-
-def _draw_noise(ax: Axes, x: FloatArray, mean: FloatArray, std: FloatArray) -> None:
-    """One std of the privacy noise on either side."""
-    for sign, label in ((1, "±1 std of the privacy noise"), (-1, None)):
-        ax.plot(x, mean + sign * std, color=BLACK, linestyle="--", linewidth=1.2, label=label)
-
-
-def _draw_denoised(ax: Axes, release: Release | StagedRelease, x: FloatArray) -> None:
-    """The denoised prediction with its 95 % band."""
-    draw_band(ax, x, *denoised_at(release, x), classes_of(release))
+    """The privacy noise on either side: one std of it, or a share."""
+    style = {"color": BLACK, "linestyle": "--", "linewidth": 1.2, **style}
+    ax.plot(x, mean + std, label=f"{share} std of the privacy noise", **style)
+    ax.plot(x, mean - std, **style)
 
 
 def _from_zero(ax: Axes, top: float) -> None:
@@ -255,12 +317,15 @@ def _from_zero(ax: Axes, top: float) -> None:
     ax.set_ylabel("std, in y's unit")
 
 
-def _finish_curve(ax: Axes, plan: AnyPlan, labels: Labels = NONE, below: bool = False) -> None:
-    ax.set_xlabel(axis_label(plan, 0))
-    levels = levels_of(plan, 0)
+def _finish_curve(ax: Axes, plan: Plan, labels: Labels = NONE, below: bool = False) -> None:
+    ax.set_xlabel(shown.axis_label(plan, 0))
+    levels, found = inputs_of(plan)[0].levels, shown.public_inputs(plan)
     if levels:
-        name_levels(ax, levels)
-    else:
-        draw_rug(ax, plan)
-    finish(ax, plan, labels, below=below)
-    dates_across(ax, plan, 0)
+        page.name_levels(ax, levels)
+    elif found is not None:
+        rug, across = np.unique(found[0][:, 0]), ax.get_xaxis_transform()
+        style: dict[str, Any] = {"linestyle": "", "marker": "|", "markersize": 7, "markeredgewidth": 0.8}
+        style |= {"color": GREY, "alpha": 0.7, "transform": across, "label": found[1]}
+        ax.plot(rug, np.full(len(rug), 0.015), **style)
+    page.finish(ax, plan, labels, below=below)
+    page.name_dates(ax, plan, 0)

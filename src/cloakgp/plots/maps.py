@@ -1,40 +1,33 @@
-"""Maps: a prediction, its uncertainty, and where privacy noise dominates, over two inputs."""
+"""Maps: a prediction, its uncertainty, and where privacy noise dominates, over two inputs; with borders."""
 
 from __future__ import annotations
 
+import json
 import os
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files.labels import NONE, Labels
-from cloakgp.plans.functions import FunctionRelease
-from cloakgp.plans.opening import AnyRelease
-from cloakgp.plans.predictions import Plan, Release
-from cloakgp.plans.staged import StagedPlan, StagedRelease
-from cloakgp.plots.labels import axis_label, held_words, plan_of
-from cloakgp.plots.number_words import nice_ticks, tick_words
-from cloakgp.plots.outlines import outline_of
-from cloakgp.plots.page import BLACK, GREY, PAPER, check_style, darken, finish, new_axes
-from cloakgp.plots.predicted import Predicted, expect_columns, expect_one_curve
-from cloakgp.plots.shown_inputs import public_inputs
+from cloakgp.plots import page, shown
+from cloakgp.plots.numbers import nice_ticks, tick_words
+from cloakgp.plots.page import BLACK, GREY, PAPER
+from cloakgp.plots.shown import plan_of
 from cloakgp.plots.surface import NEAR_PRIOR, PREDICTION, PRIVACY, VIEWS, Surface, View, surface_of
+from cloakgp.release.release import Release
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SHADES = 24  # of colour, which look continuous; contour lines are at the ticks
-_LETTERS = 11  # in an inch of a title
-_HATCH = "////"
-_ON_COLOURS = "#101010"  # of dots, whatever the paper is
-UNKNOWN = "not known"
-
 
 def plot_map(
-    release: AnyRelease | Plan | StagedPlan,
+    release: Any,
     ax: Axes | None = None,
     *,
     view: str = PREDICTION,
@@ -58,7 +51,7 @@ def plot_map(
 
     Parameters
     ----------
-    release : Release, StagedRelease, RowsRelease or FunctionRelease
+    release : Release
         With two inputs at least that are numbers. Of a plan, which predicts nothing yet, its noise is drawn:
         see :func:`plot_noise_map`.
     ax : matplotlib Axes, optional
@@ -87,28 +80,24 @@ def plot_map(
     -------
     matplotlib Axes
     """
-    if isinstance(release, Plan | StagedPlan):
-        return plot_noise_map(release, ax)
-    if not isinstance(release, Release | StagedRelease | FunctionRelease):
+    if not hasattr(plan_of(release), "shown_inputs"):
         raise ArgumentTypeError("release", "must be a release", type(release).__name__)
-    if view not in VIEWS:
-        raise ArgumentError("view", f"must be one of {', '.join(VIEWS)}", repr(view))
-    check_style(style)
+    if plan_of(release) is release:
+        return plot_noise_map(release, ax)
+    checks.choice(view, "view", VIEWS)
+    checks.choice(style, "style", page.STYLES)
     if np.shape(release.plan.shown_inputs)[1] < 2:
-        expect_columns(release.plan.shown_inputs, 2, "plot_map")
+        shown.expect_columns(release.plan.shown_inputs, 2, "plot_map")
     labels = release.labels.changed(title=title, units=units, source=source, date=date)
     if surface is None:
         axes: Any = {"coordinates": coordinates, "geographic": geographic}
         surface = surface_of(release, **axes, held=held, of=of, units=labels.units, views=(view,))
-    ax = draw_map(new_axes(ax), release, surface, view, outline, labels)
-    if style == "dark":
-        darken(ax.get_figure(root=True))  # type: ignore[arg-type]
-    return ax
+    return page.in_style(draw_map(page.new_axes(ax), release, surface, view, outline, labels), style)
 
 
 def draw_map(
     ax: Axes,
-    release: AnyRelease,
+    release: Release,
     surface: Surface,
     view: str,
     outline: str | os.PathLike[str] | None = None,
@@ -120,22 +109,19 @@ def draw_map(
     for line in lines:
         ax.plot(*line.T, color=BLACK, linewidth=0.9, alpha=0.8, zorder=5)
     ax.set(xlim=surface.across[[0, -1]], ylim=surface.up[[0, -1]])
-    finish(ax, release.plan, labels, below=True, more=_held_lines(ax, release, surface))
+    figure: Any = ax.get_figure(root=True)
+    held = ", ".join(shown.held_words(release.plan, surface.held))
+    lines_of_words = textwrap.wrap(held, int(11 * figure.get_figwidth()))  # letters in an inch of a title
+    page.finish(ax, release.plan, labels, below=True, more=lines_of_words)
     return ax
-
-
-def _held_lines(ax: Axes, release: AnyRelease, surface: Surface) -> list[str]:
-    """Where the other inputs are held, in lines as wide as the picture."""
-    words = ", ".join(held_words(release.plan, surface.held))
-    width: float = ax.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
-    return textwrap.wrap(words, int(_LETTERS * width))
 
 
 def draw_surface(ax: Axes, surface: Surface, view: View) -> None:
     """One view of a surface, with its colour bar and what is public of the inputs."""
     from matplotlib.collections import PathCollection
 
-    levels = np.linspace(view.low, view.high, _SHADES + 1) if view.high > view.low else 2
+    # So many shades look continuous; contour lines are at the ticks.
+    levels = np.linspace(view.low, view.high, 25) if view.high > view.low else 2
     values = np.clip(view.values, view.low, view.high)
     filled = ax.contourf(surface.across, surface.up, values, levels=levels, cmap=view.colours)
     inside = [tick for tick in view.ticks if view.low < tick < view.high]
@@ -150,16 +136,16 @@ def draw_surface(ax: Axes, surface: Surface, view: View) -> None:
     if dots is not None and len(dots):
         style: dict[str, Any] = {"linestyle": "", "marker": ".", "markeredgewidth": 0}
         size = float(np.clip(60 / np.sqrt(len(dots)), 1.2, 3.5))
-        ax.plot(*dots.T, markersize=size, alpha=0.4, zorder=3, color=_ON_COLOURS, **style)
+        ax.plot(*dots.T, markersize=size, alpha=0.4, zorder=3, color="#101010", **style)  # on any paper
         ax.plot([], [], markersize=6, alpha=0.6, color=BLACK, label="inputs (public)", **style)
     if surface.unknown.any():
         # By the share itself, so that the edge is as smooth as the surface.
         edge = ax.contourf(surface.across, surface.up, surface.near_prior, levels=[NEAR_PRIOR, 2.0])
         cover: dict[str, Any] = {"facecolor": PAPER if view.hides_unknown else "none", "edgecolor": GREY}
-        cover |= {"hatch": _HATCH, "linewidth": 0.0}
+        cover |= {"hatch": "////", "linewidth": 0.0}
         ax.add_collection(PathCollection(edge.get_paths(), zorder=4, **cover), autolim=False)
         edge.remove()
-        ax.fill_between([], [], [], label=UNKNOWN, **cover)
+        ax.fill_between([], [], [], label="not known", **cover)
     # Within the axes' own frame: as tall as the map, whatever its shape.
     bar = ax.figure.colorbar(filled, cax=ax.inset_axes((1.03, 0.0, 0.04, 1.0)), ticks=view.ticks)
     bar.set_label(view.label)
@@ -173,14 +159,14 @@ def draw_surface(ax: Axes, surface: Surface, view: View) -> None:
         axis.set_ticks(ticks, tick_words(ticks))
 
 
-def plot_noise_map(plan_or_release: Predicted, ax: Axes | None = None) -> Axes:
+def plot_noise_map(plan_or_release: shown.Predicted, ax: Axes | None = None) -> Axes:
     """Draw a map of the privacy noise's std, by contours between the test points.
 
     The dots are the training inputs, which are public; those beyond the test points are left out.
 
     Parameters
     ----------
-    plan_or_release : Plan, StagedPlan, Release or StagedRelease
+    plan_or_release : Plan, Plan, Release
         With inputs of two columns, and test points that are not all on one line.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if absent.
@@ -190,9 +176,9 @@ def plot_noise_map(plan_or_release: Predicted, ax: Axes | None = None) -> Axes:
     matplotlib Axes
     """
     plan = plan_of(plan_or_release)
-    expect_columns(plan.X_star, 2, "plot_noise_map")
-    expect_one_curve(plan_or_release)
-    ax, (east, north) = new_axes(ax), plan.X_star.T
+    shown.expect_columns(plan.X_star, 2, "plot_noise_map")
+    shown.expect_one_curve(plan_or_release)
+    ax, (east, north) = page.new_axes(ax), plan.X_star.T
     try:
         contours = ax.tricontourf(east, north, plan_or_release.noise_std, levels=10, cmap="cividis")
     except (RuntimeError, ValueError):
@@ -200,10 +186,49 @@ def plot_noise_map(plan_or_release: Predicted, ax: Axes | None = None) -> Axes:
     bar = ax.figure.colorbar(contours, ax=ax, label="std of the privacy noise, in y's unit")
     bar.outline.set_visible(False)
     limits = ax.axis()
-    found = public_inputs(plan)
+    found = shown.public_inputs(plan)
     if found is not None:
         ax.plot(*found[0].T, ".", color=BLACK, markersize=3, markeredgewidth=0, alpha=0.5, label=found[1])
     ax.axis(limits)
-    ax.set(xlabel=axis_label(plan, 0), ylabel=axis_label(plan, 1))
-    finish(ax, plan, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
+    ax.set(xlabel=shown.axis_label(plan, 0), ylabel=shown.axis_label(plan, 1))
+    page.finish(ax, plan, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
     return ax
+
+
+def outline_of(path: str | os.PathLike[str], largest: int = 50_000_000) -> list[FloatArray]:
+    """The lines of a GeoJSON file, each as (n, 2) points: longitude and latitude, or as its inputs are.
+
+    Borders of areas, and lines; points are left out. Files of more than `largest` bytes are not read.
+    """
+    expected = "must be a GeoJSON file with areas or lines"
+    if not Path(path).is_file() or Path(path).stat().st_size > largest:
+        raise ArgumentError("outline", f"{expected}, of at most {largest // 10**6} MB", str(path))
+    try:
+        lines = list(_lines(json.loads(Path(path).read_text(encoding="utf-8-sig"))))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        lines = []
+    if not lines:
+        raise ArgumentError("outline", expected, str(path))
+    return lines
+
+
+_NESTED = {"LineString": 0, "MultiLineString": 1, "Polygon": 1, "MultiPolygon": 2}  # lists around a line
+
+
+def _lines(found: Any) -> Iterator[FloatArray]:
+    """Of one object of GeoJSON, and of those inside it."""
+    if found is None:
+        return
+    kind = found["type"]
+    inside = {"FeatureCollection": "features", "GeometryCollection": "geometries"}.get(kind)
+    for part in [found["geometry"]] if kind == "Feature" else found[inside] if inside else []:
+        yield from _lines(part)
+    if kind in _NESTED:
+        lines = [found["coordinates"]]
+        for _ in range(_NESTED[kind]):
+            lines = [line for part in lines for line in part]
+        for coordinates in lines:
+            line = np.array([place[:2] for place in coordinates], dtype=np.float64)
+            if line.ndim != 2 or line.shape[1] != 2 or not np.isfinite(line).all():
+                raise ValueError
+            yield line

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cloakgp.errors import ArgumentError
-from cloakgp.plans.opening import AnyPlan
+from cloakgp.core.errors import ArgumentError
+from cloakgp.data.inputs import as_points
 from cloakgp.plots.page import NOT_FOR_RELEASE, ORANGE, stamp
 from cloakgp.private.room import custodian_view
-from cloakgp.rows.inputs import as_points
+from cloakgp.release.plan import Plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def draw_private(
-    ax: Axes, private_data: Any, plan: AnyPlan, at: tuple[float, float] = (0.99, 1.03), fontsize: float = 13
+    ax: Axes, private_data: Any, plan: Plan, at: tuple[float, float] = (0.99, 1.03), fontsize: float = 13
 ) -> None:
     """Scatter the custodian's own points, on the custodian's explicit word, and mark the picture."""
     try:

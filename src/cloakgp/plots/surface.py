@@ -11,30 +11,27 @@ be published.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp import checks
-from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentError
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import ArgumentError
+from cloakgp.data.chunks import spread_evenly
+from cloakgp.data.columns import listed
 from cloakgp.kernels.base import Constant, Kernel, Sum
-from cloakgp.model.outcome import CHANCES, YES_NO
-from cloakgp.plans.functions import FunctionRelease
-from cloakgp.plans.opening import AnyPlan, AnyRelease
-from cloakgp.plans.staged import StagedPlan, StagedRelease
-from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.plots.labels import classes_of, columns_of, numeric_inputs, outcome_of, predicted_words
-from cloakgp.plots.number_words import nice_ticks, tick_words
-from cloakgp.plots.places import Plane, plane
-from cloakgp.plots.shown_inputs import public_inputs
-from cloakgp.posterior.classes import ClassLearned
-from cloakgp.posterior.outcomes import LinkedLearned
-from cloakgp.rows.chunks import spread_evenly
-from cloakgp.rows.columns import listed
+from cloakgp.model.outcome import Outcome
+from cloakgp.plots import shown
+from cloakgp.plots.numbers import nice_ticks, tick_words
+from cloakgp.release.plan import Plan
+from cloakgp.release.release import Release
 
 NEAR_PRIOR = 0.9
 """Total std, as a share of the prior's, from which on nothing is known but the level of all outcomes.
@@ -42,11 +39,64 @@ NEAR_PRIOR = 0.9
 At 0.9 a fifth of the prior variance is gone.
 """
 PREDICTION, UNCERTAINTY, PRIVACY = VIEWS = ("prediction", "uncertainty", "privacy")
-_COLOURS = {PREDICTION: "viridis", UNCERTAINTY: "magma", PRIVACY: "cividis"}  # uniform, and colour-blind safe
-_POINTS = 48  # along the longer side
-_COARSE = 14  # of these for privacy's share, which takes longer to work out and is smoother
-_LEVEL = 200  # inputs at which the level of probabilities or rates is looked at
-_BEYOND = 0.02  # of the range, on each side of public inputs
+_PLACES = (  # words across and up: in degrees, and in metres
+    ({"lon", "long", "lng", "longitude"}, {"lat", "latitude"}),
+    ({"easting", "eastings", "east"}, {"northing", "northings", "north"}),
+)
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Two input columns as the axes of a surface."""
+
+    across: int
+    up: int
+    degrees: bool = False
+    """Whether they are longitude and latitude."""
+    metres: bool = False
+    """Whether a unit is as long across as up."""
+
+    def aspect(self, low: float, high: float) -> float | None:
+        """How long a unit up is, in units across, if it goes from `low` to `high`; None if that is no matter.
+
+        A degree of latitude is 1 / cos(latitude) times as long as one of longitude.
+        """
+        if self.metres:
+            return 1.0
+        if not self.degrees:
+            return None
+        middle = max(-85.0, min(85.0, (low + high) / 2))  # beyond, no map like this is of use
+        return 1.0 / math.cos(math.radians(middle))
+
+
+def plane(names: Sequence[str], numeric: Sequence[int], coordinates: Sequence[str] | None = None) -> Plane:
+    """The columns of a surface: those given, those whose names are of places, or the first two.
+
+    Parameters
+    ----------
+    names : of all inputs
+    numeric : which of these are numbers
+    coordinates : (str, str), optional
+        The pair's names, across and up. Degrees and metres are such by their names here, too.
+    """
+    words = [set(re.split(r"[^a-z]+", name.lower())) for name in names]
+    if coordinates is not None:
+        pair = [coordinates] if isinstance(coordinates, str) else list(coordinates)
+        known = {names[place]: place for place in numeric}
+        if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(known):
+            expected = "must be the names of two inputs that are numbers, across and up"
+            raise ArgumentError("coordinates", expected, repr(pair), f"There are {listed(list(known))}.")
+        across, up = (known[name] for name in pair)
+        return Plane(
+            across, up, *(bool(words[across] & east and words[up] & north) for east, north in _PLACES)
+        )
+    for pairs, degrees in zip(_PLACES, (True, False), strict=True):
+        found = [[place for place in numeric if words[place] & one] for one in pairs]
+        if all(len(one) == 1 for one in found) and found[0] != found[1]:
+            return Plane(found[0][0], found[1][0], degrees, not degrees)
+    if len(numeric) < 2:
+        raise ArgumentError("release", "must have two inputs that are numbers, for a surface over them")
+    return Plane(numeric[0], numeric[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +141,6 @@ class Surface:
     """(m, n) what it would be if nothing were known there but the level that all outcomes share."""
     privacy_share: FloatArray
     """(m, n) of the variance that is due to privacy, from 0 to 1; NaN if nobody asked for its view."""
-    unknown: NDArray[np.bool_]
-    """(m, n) where `std` is at least 90 % of `prior_std`: nothing to speak of was learned there."""
     inputs: FloatArray | None
     """(k, 2) public inputs, some thousands at most; None where inputs are private."""
     held: dict[str, Any]
@@ -105,9 +153,14 @@ class Surface:
         """(m, n) std as a share of the prior's; unknown from :data:`NEAR_PRIOR` on."""
         return self.std / self.prior_std
 
+    @cached_property
+    def unknown(self) -> NDArray[np.bool_]:
+        """(m, n) where `std` is at least 90 % of `prior_std`: nothing to speak of was learned there."""
+        return np.asarray(self.std >= NEAR_PRIOR * self.prior_std)
+
 
 def surface_of(
-    release: AnyRelease,
+    release: Release,
     *,
     coordinates: Sequence[str] | None = None,
     geographic: bool | None = None,
@@ -116,14 +169,14 @@ def surface_of(
     names: Sequence[str] | None = None,
     output: str | None = None,
     of: Any = None,
-    points: int = _POINTS,
+    points: int = 48,
     views: Sequence[str] = VIEWS,
 ) -> Surface:
     """The numbers of a surface over two inputs.
 
     Parameters
     ----------
-    release : Release, StagedRelease, RowsRelease or FunctionRelease
+    release : Release
         With two inputs at least that are numbers.
     coordinates : (str, str), optional
         Names of two inputs: across and up. If absent, those whose names are of places (lon, long, lng or
@@ -151,18 +204,16 @@ def surface_of(
     for name in views:
         checks.choice(name, "views", VIEWS)
     plan = release.plan
-    columns = columns_of(plan)
-    width = int(plan.shown_inputs.shape[1])
-    if names is None:
-        names = [f"x{place + 1}" for place in range(width)] if columns is None else columns.names
-    axes = plane(names, numeric_inputs(plan), coordinates)
+    columns = shown.inputs_of(plan)
+    names = [one.name for one in columns] if names is None else names
+    axes = plane(names, shown.numeric_inputs(plan), coordinates)
     if geographic is not None:
         axes = replace(axes, degrees=geographic, metres=axes.metres and not geographic)
     (west, east), (south, north) = (_range(release, place) for place in (axes.across, axes.up))
     aspect = axes.aspect(south, north)
     n, m = _sizes(points, (east - west, (north - south) * aspect) if aspect else None)
     across, up = np.linspace(west, east, n), np.linspace(south, north, m)
-    middle, others = _held(release, names, axes, held or {})
+    middle, others = _held(plan, names, axes, held or {})
     where = _over(middle, axes, across, up)
     which = _class(release, of)
     found = (*_predicted(release, where, which), prior_std(release, where, which))
@@ -170,37 +221,35 @@ def surface_of(
     privacy = np.full((m, n), np.nan)
     if PRIVACY in views:
         privacy = _privacy(release, middle, axes, (across, up), which)
-    words = predicted_words(plan, units, output)
+    words = shown.predicted_words(plan, units, output)
     if which is not None:
-        words = f"probability of {release.classes[which]}"  # type: ignore[union-attr]
+        words = f"probability of {release.classes[which]}"
     unknown = std >= NEAR_PRIOR * prior
-    drawn = _views((mean, std, privacy), unknown, words, units, outcome_of(plan))
-    dots = public_inputs(plan)
-    shown = None
-    if dots is not None:
-        inputs = dots[0][:, [axes.across, axes.up]]
-        inside = ((inputs >= [west, south]) & (inputs <= [east, north])).all(axis=1)
-        shown = inputs[inside]
+    drawn = _views((mean, std, privacy), unknown, words, units, plan.outcome)
+    labels = [one.label if one.name == name else name for one, name in zip(columns, names, strict=True)]
+    public, inputs = shown.public_inputs(plan), None
+    if public is not None:
+        inputs = public[0][:, [axes.across, axes.up]]
+        inputs = inputs[((inputs >= [west, south]) & (inputs <= [east, north])).all(axis=1)]
     return Surface(
-        across,
-        up,
-        (_label(columns, names, axes.across), _label(columns, names, axes.up)),
-        axes.degrees,
-        aspect,
-        mean,
-        std,
-        prior,
-        privacy,
-        unknown,
-        shown,
-        others,
-        {name: view for name, view in drawn.items() if name in views},
+        across=across,
+        up=up,
+        names=(labels[axes.across], labels[axes.up]),
+        geographic=axes.degrees,
+        aspect=aspect,
+        prediction=mean,
+        std=std,
+        prior_std=prior,
+        privacy_share=privacy,
+        inputs=inputs,
+        held=others,
+        views={name: view for name, view in drawn.items() if name in views},
     )
 
 
-def _class(release: AnyRelease, of: Any) -> int | None:
+def _class(release: Release, of: Any) -> int | None:
     """The number of a class; None where outcomes are not of several."""
-    classes = classes_of(release)
+    classes = shown.classes_of(release)
     if not classes:
         if of is not None:
             raise ArgumentError("of", "must be left out: outcomes are not one of several classes", repr(of))
@@ -210,35 +259,34 @@ def _class(release: AnyRelease, of: Any) -> int | None:
     return 0 if of is None else classes.index(of)
 
 
-def prior_std(release: AnyRelease, X: FloatArray, which: int | None = None) -> FloatArray:
+def prior_std(release: Release, X: FloatArray, which: int | None = None) -> FloatArray:
     """(n,) std at X of what is predicted if nothing were known there but the level that all outcomes share.
 
     The level is soon known, and says nothing of one place rather than of another; so it does not count.
     """
-    if not isinstance(release, StagedRelease):
+    learned: Any = release.learned if release.plan.denoises else None
+    if learned is None:
         return prior_std_of_plan(release.plan, X)
-    learned = release.learned
-    if isinstance(learned, ClassLearned):
-        learned = learned.each[which or 0]
+    learned = learned if which is None else learned.each[which]
     each = np.array([_varying(one.gp.kernel, X) for one in learned.posteriors])
-    if not isinstance(learned, LinkedLearned):
+    if release.plan.outcome.link is None:
         return np.asarray(np.sqrt(learned.weights @ each))
-    level = learned.latent.predict(spread_evenly(release.rule.inputs.X, _LEVEL)).mean() - learned.link.middle
-    means, variances, _ = learned.link.moments(np.full_like(each, level), each, learned.noise)
+    inputs = spread_evenly(release.plan.rule.inputs.X, 200)  # enough to see the level of all
+    level = learned.latent.predict(inputs).mean() - learned.law.middle
+    means, variances, _ = learned.law.moments(np.full_like(each, level), each, learned.noise)
     apart = means - learned.weights @ means
     return np.asarray(np.sqrt(learned.weights @ (variances + apart**2)))
 
 
-def prior_std_of_plan(plan: AnyPlan, X: FloatArray) -> FloatArray:
+def prior_std_of_plan(plan: Plan, X: FloatArray) -> FloatArray:
     """(n,) the same before a release: of the one model with the covariances of all that may be learned."""
     varying = _varying(plan.gp.kernel, X)
-    link = plan.rule.link if isinstance(plan, StagedPlan) else None
-    if link is None:
+    if plan.outcome.link is None:
         return np.sqrt(varying)
-    return np.sqrt(link.moments(np.zeros(len(X)), varying, plan.gp.noise)[1])
+    return np.asarray(np.sqrt(plan.rule.law.moments(np.zeros(len(X)), varying, plan.gp.noise)[1]))
 
 
-def will_be_unknown(plan: AnyPlan, X: FloatArray, expected_error: FloatArray) -> NDArray[np.bool_]:
+def will_be_unknown(plan: Plan, X: FloatArray, expected_error: FloatArray) -> NDArray[np.bool_]:
     """(n,) whether nothing to speak of will be learned at X, where a plan expects this error."""
     return np.asarray(expected_error >= NEAR_PRIOR * prior_std_of_plan(plan, X))
 
@@ -250,7 +298,7 @@ def _varying(kernel: Kernel, X: FloatArray) -> FloatArray:
     return np.asarray(np.sum([np.asarray(part.diag(X), dtype=np.float64) for part in differ], axis=0))
 
 
-def is_unknown(release: AnyRelease, X: FloatArray, of: Any = None) -> NDArray[np.bool_]:
+def is_unknown(release: Release, X: FloatArray, of: Any = None) -> NDArray[np.bool_]:
     """(n,) whether nothing to speak of was learned at X: the total std is about the prior's.
 
     Of several classes, of one of them; the first if absent.
@@ -266,19 +314,14 @@ def _over(middle: FloatArray, axes: Plane, across: FloatArray, up: FloatArray) -
     return where
 
 
-def _hides_gp(release: AnyRelease) -> bool:
-    """Whether a function hides its inputs, and with them what the GP itself left unknown."""
-    return isinstance(release, FunctionRelease) and release.plan.hides_inputs
-
-
-def _predicted(release: AnyRelease, X: FloatArray, which: int | None) -> tuple[FloatArray, FloatArray]:
-    """Prediction and its total std."""
-    mean, std = release.released_at(X) if _hides_gp(release) else release.predict(X, return_std=True)
+def _predicted(release: Release, X: FloatArray, which: int | None) -> tuple[FloatArray, FloatArray]:
+    """Prediction and its total std, of one class if there are several."""
+    mean, std = shown.predict_at(release, X)
     return (mean, std) if which is None else (mean[:, which], std[:, which])
 
 
 def _privacy(
-    release: AnyRelease,
+    release: Release,
     middle: FloatArray,
     axes: Plane,
     sides: tuple[FloatArray, FloatArray],
@@ -288,9 +331,10 @@ def _privacy(
     from scipy.interpolate import RegularGridInterpolator
 
     across, up = sides
-    if _hides_gp(release):
+    if not release.plan.denoises:
         return np.ones((len(up), len(across)))
-    coarse = [np.linspace(each[0], each[-1], min(len(each), _COARSE)) for each in (up, across)]
+    # At fewer points: it takes longer to work out, and is smoother.
+    coarse = [np.linspace(each[0], each[-1], min(len(each), 14)) for each in (up, across)]
     found = release.uncertainty(_over(middle, axes, coarse[1], coarse[0]), include_noise=False)
     share = (found.privacy / np.maximum(found.total, 1e-300)) ** 2
     share = share if which is None else share[:, which]
@@ -300,24 +344,22 @@ def _privacy(
     return np.asarray(np.clip(between(everywhere), 0.0, 1.0))
 
 
-def _range(release: AnyRelease, place: int) -> tuple[float, float]:
+def _range(release: Release, place: int) -> tuple[float, float]:
     """From where to where a column is drawn: the box, the test points, or, if these are few, the inputs."""
-    plan = release.plan
-    if isinstance(plan, RowsPlan):
-        axis = plan.grid.axes[place]
-        return axis.low, axis.high
-    found = plan.shown_inputs if isinstance(release, FunctionRelease) else release.X_star
+    plan, grid = release.plan, release.plan.grid
+    if grid is not None:
+        return grid.axes[place].low, grid.axes[place].high
+    found = release.X_star if plan.function is None else plan.shown_inputs
     if len(np.unique(found[:, place])) < 3:
         found = np.concatenate([found, plan.shown_inputs])
     low, high = float(found[:, place].min()), float(found[:, place].max())
-    room = _BEYOND * (high - low) or 0.5
+    room = 0.02 * (high - low) or 0.5
     return low - room, high + room
 
 
 def _sizes(points: int, lengths: tuple[float, float] | None) -> tuple[int, int]:
     """How many points across and up."""
-    if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or not 2 <= points <= 500:
-        raise ArgumentError("points", "must be a whole number from 2 to 500", repr(points))
+    points = checks.whole(points, "points", 2, 500)
     if lengths is None:
         return points, points
     longer = max(lengths)
@@ -326,59 +368,44 @@ def _sizes(points: int, lengths: tuple[float, float] | None) -> tuple[int, int]:
 
 
 def _held(
-    release: AnyRelease, names: Sequence[str], axes: Plane, given: Mapping[str, Any]
+    plan: Plan, names: Sequence[str], axes: Plane, given: Mapping[str, Any]
 ) -> tuple[FloatArray, dict[str, Any]]:
     """(D,) where all inputs are but for two; and the same in words."""
-    plan, columns = release.plan, columns_of(release.plan)
-    levels = [()] * len(names) if columns is None else [one.levels for one in columns.inputs]
-    X = plan.grid.centres if isinstance(plan, RowsPlan) else plan.shown_inputs
-    middle = np.median(X, axis=0)
-    others = [place for place in range(len(names)) if place not in (axes.across, axes.up)]
-    unknown = [name for name in given if name not in [names[place] for place in others]]
+    middle, said = shown.middle_of(plan), dict[str, Any]()
+    others = {name: place for place, name in enumerate(names) if place not in (axes.across, axes.up)}
+    unknown = [name for name in given if name not in others]
     if unknown:
         raise ArgumentError("held", "must name inputs other than the two axes", repr(unknown[0]))
-    said: dict[str, Any] = {}
-    for place in others:
-        name = names[place]
-        if not levels[place]:
+    for name, place in others.items():
+        levels = shown.inputs_of(plan)[place].levels
+        if not levels:
             said[name] = middle[place] = float(given.get(name, middle[place]))
             continue
-        level = given.get(name, levels[place][0])
-        if level not in levels[place]:
-            raise ArgumentError("held", f"must be a level of {name!r}", repr(level))
-        said[name], middle[place] = level, levels[place].index(level)
+        said[name] = given.get(name, levels[int(middle[place])])
+        if said[name] not in levels:
+            raise ArgumentError("held", f"must be a level of {name!r}", repr(said[name]))
+        middle[place] = levels.index(said[name])
     return middle, said
 
 
-def _label(columns: Any, names: Sequence[str], place: int) -> str:
-    if columns is None or columns.names[place] != names[place]:
-        return names[place]
-    label: str = columns.inputs[place].label
-    return label
-
-
 def _views(
-    parts: Sequence[FloatArray], unknown: NDArray[np.bool_], what: str, unit: str, outcome: str
+    parts: Sequence[FloatArray], unknown: NDArray[np.bool_], what: str, unit: str, outcome: Outcome
 ) -> dict[str, View]:
     prediction, std, share = parts
     known = prediction[~unknown] if not unknown.all() else prediction.ravel()
-    of_std = f"std of the {what}" if outcome in CHANCES else f"std of {what}"
-    made = [
-        (PREDICTION, prediction, *_ends(known), what, unit, outcome, True),
-        (UNCERTAINTY, std, 0.0, float(std.max()), of_std, unit, outcome, False),
-        (PRIVACY, share, 0.0, 1.0, "privacy's share of the variance", "", YES_NO, False),
+    low, high = float(known.min()), float(known.max())
+    if high - low <= 1e-9 * max(abs(low), abs(high)):  # a flat surface is one colour, in the middle
+        room = abs(low) * 0.05 or 0.5
+        low, high = low - room, high + room
+    of_std = f"std of the {what}" if outcome.percent else f"std of {what}"
+    made = [  # colour maps that are uniform, and safe for the colour-blind
+        (PREDICTION, prediction, low, high, what, unit, outcome.percent, "viridis"),
+        (UNCERTAINTY, std, 0.0, float(std.max()), of_std, unit, outcome.percent, "magma"),
+        (PRIVACY, share, 0.0, 1.0, "privacy's share of the variance", "", True, "cividis"),
     ]
     views = {}
-    for name, values, low, high, label, unit_of, outcome_of_it, hides in made:
+    for name, values, low, high, label, unit_of, percent, colours in made:
         ticks = nice_ticks(low, high)
-        words = tick_words(ticks, unit_of, outcome_of_it)
-        views[name] = View(name, values, low, high, ticks, words, label, _COLOURS[name], hides)
+        words = tick_words(ticks, unit_of, percent)
+        views[name] = View(name, values, low, high, ticks, words, label, colours, name == PREDICTION)
     return views
-
-
-def _ends(values: FloatArray) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    if high - low > 1e-9 * max(abs(low), abs(high)):
-        return low, high
-    room = abs(low) * 0.05 or 0.5  # a flat surface is one colour, in the middle
-    return low - room, high + room

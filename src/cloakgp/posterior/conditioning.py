@@ -14,7 +14,7 @@ rounding it, are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,19 +22,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
 
-from cloakgp import checks
-from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentError
-from cloakgp.measurements.lattice import IntArray, Measurement
-from cloakgp.measurements.recipes import FactoredMeasurement
-from cloakgp.posterior.links import Links, batches, links
-from cloakgp.rows.blas import one_blas_thread
-from cloakgp.rows.columns import Columns
-from cloakgp.rows.inputs import as_points
-from cloakgp.rows.merging import Inputs
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray, IntArray
+from cloakgp.core.errors import ArgumentError
+from cloakgp.data.blas import one_blas_thread
+from cloakgp.data.columns import Columns
+from cloakgp.data.inputs import as_points
+from cloakgp.data.merging import Inputs, take
+from cloakgp.measure.measurement import Measurement
+from cloakgp.model.build import smoother_for
+from cloakgp.model.inducing import Features, smoothed
+from cloakgp.model.smoothers import diagonal
 
 if TYPE_CHECKING:
-    from cloakgp.model.gp import GP
+    from cloakgp.model.gp import GaussianProcess
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,12 @@ class Uncertainty:
     total: FloatArray
     """All three together: how far a new outcome may be from the prediction."""
 
+    @classmethod
+    def of(cls, given: FloatArray, known: FloatArray, observation: float | FloatArray) -> Uncertainty:
+        """From variances: given what was released, and if y were known; and of an outcome about f."""
+        known, observation = np.minimum(known, given), np.full(len(given), observation)
+        return cls(*map(np.sqrt, (given - known, known, observation, given + observation)))
+
 
 @dataclass(frozen=True, eq=False)
 class Line:
@@ -64,10 +71,11 @@ class Line:
     extra: FloatArray  # (q, q)
 
 
-Measured = tuple[Measurement | FactoredMeasurement, IntArray]
+Measured = tuple[Measurement, IntArray]
 """A measurement and its noisy integers."""
 
 
+_ENTRIES = 2**22  # of a block of the kernel matrix: bounds memory, whatever is asked
 MOST_DRAWN = 10**8
 """Numbers of one call for draws: 0.8 GB."""
 MOST_TOGETHER = 10_000
@@ -76,8 +84,7 @@ MOST_TOGETHER = 10_000
 
 def check_draws(n: Any, numbers: int, name: str = "n") -> None:
     """Raise unless `n` draws of so many numbers each can be asked for."""
-    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-        raise ArgumentError(name, "must be a whole number above 0", repr(n))
+    checks.whole(n, name, 1)
     if numbers > MOST_TOGETHER:
         expected = f"must have at most {MOST_TOGETHER} inputs: draws need the covariances of all of them"
         raise ArgumentError("X", expected, f"{numbers}")
@@ -86,12 +93,115 @@ def check_draws(n: Any, numbers: int, name: str = "n") -> None:
         raise ArgumentError(name, most, repr(n), "Ask several times, with other seeds, or at fewer inputs.")
 
 
+@dataclass(frozen=True, eq=False)
+class Links:
+    """How the model links what was measured with f anywhere: prior covariances, for denoising."""
+
+    rows: Callable[[FloatArray], FloatArray]
+    """(n, w) covariances of f(X) with f where it is measured, or at the inducing inputs."""
+    weights: FloatArray
+    """(w, q): what these are multiplied with for f's covariance with the measurements."""
+    covariance: FloatArray
+    """(q, q) of the measurements with each other, privacy noise not counted."""
+    known_variance: Callable[[FloatArray], FloatArray]
+    """(n,) variance of f(X) if y itself were known."""
+    features: tuple[FloatArray, FloatArray] | None = None
+    """H (q, r) and W (r, w) with `weights` = (H W)', where these are smaller."""
+
+    def explaining(self, factor: FloatArray) -> FloatArray:
+        """(c, w) C with as few rows as will do: what the measurements tell of f(X) has the root C rows(X)'.
+
+        `factor` is their covariance's, noise included, by Cholesky.
+        """
+        H, W = self.features or (self.weights.T, None)
+        whitened: FloatArray = solve_triangular(factor, H, lower=True)
+        if W is None:
+            return whitened
+        if len(whitened) > whitened.shape[1]:
+            whitened = np.asarray(np.linalg.qr(whitened, mode="r"))
+        return np.asarray(whitened @ W)
+
+    def at(self, X: FloatArray) -> FloatArray:
+        """(n, q) covariances of f(X) with the measurements."""
+        return np.asarray(self.rows(X) @ self.weights)
+
+
+def links(
+    gp: GaussianProcess,
+    X: Any,
+    measurements: Sequence[Measurement],
+    slopes: Sequence[FloatArray | None] | None = None,
+    inputs: Inputs | None = None,
+) -> Links:
+    """For measurements of the same data, stacked; `slopes` say how far each group's outcome moves them.
+
+    `inputs` are what the measurements have a column for; if absent, X without its repetitions.
+    """
+    each = slopes or [None] * len(measurements)
+    groups = measurements[0].groups
+    if inputs is not None or all(m.groups is groups or _same(m, measurements[0]) for m in measurements):
+        parts = [_sloped(m.real_matrix(), s) for m, s in zip(measurements, each, strict=True)]
+    else:  # one counts the rows singly
+        groups = None
+        singly = [None if s is None else s[m.labels] for m, s in zip(measurements, each, strict=True)]
+        parts = [_sloped(m.by_row(), s) for m, s in zip(measurements, singly, strict=True)]
+    B = parts[0] if len(parts) == 1 else np.vstack(parts)
+    if inputs is None:
+        inputs = take(X, gp.noise, groups)
+    return (_exact if gp.inducing is None else _sparse)(gp, inputs, B)
+
+
+def _sloped(real: FloatArray, slope: FloatArray | None) -> FloatArray:
+    return real if slope is None else real * slope
+
+
+def _same(one: Measurement, other: Measurement) -> bool:
+    if one.groups is None or other.groups is None:
+        return one.groups is other.groups
+    return np.array_equal(one.groups.labels, other.groups.labels)
+
+
+def _exact(gp: GaussianProcess, inputs: Inputs, B: FloatArray) -> Links:
+    """k(x, X) B' and B (Kff + S) B'."""
+    weights: FloatArray = (B * inputs.counts).T
+    product = B * inputs.noise
+    for rows in batches(len(inputs), len(inputs)):
+        product += weights[rows].T @ np.asarray(gp.kernel(inputs.X[rows], inputs.X))
+
+    def known_variance(X: FloatArray) -> FloatArray:
+        return smoother_for(gp, inputs, X).posterior_variance
+
+    return Links(lambda X: np.asarray(gp.kernel(X, inputs.X)), weights, product @ weights, known_variance)
+
+
+def _sparse(gp: GaussianProcess, inputs: Inputs, B: FloatArray) -> Links:
+    """phi(x)' H' with H = B phi', and H H' + B D B'."""
+    features = Features(gp.kernel, np.asarray(gp.inducing))
+    seen = features.seen(inputs, gp.approximation)
+    sums = B * seen.n
+    H: FloatArray = sums @ seen.phi.T
+
+    def known_variance(X: FloatArray) -> FloatArray:
+        _, known, left = smoothed(seen.information, features.at(X))
+        return np.asarray(np.maximum(diagonal(features.kernel, X) - known, 0.0) + left)
+
+    covariance = H @ H.T + (sums * seen.D) @ B.T
+    return Links(features.kernel_rows, (H @ features.W).T, covariance, known_variance, (H, features.W))
+
+
+def batches(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Slices of rows such that a block has a bounded number of entries."""
+    step = max(1, _ENTRIES // n_columns)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
 class Posterior:
     """The Gaussian process given released measurements of its data."""
 
     def __init__(
         self,
-        gp: GP,
+        gp: GaussianProcess,
         X: Any,
         released: Sequence[Measured],
         lines: Sequence[Line | None] | None = None,
@@ -125,7 +235,6 @@ class Posterior:
             if line is None:
                 parts.append(centred + m.middle_less(mean))
             else:
-                assert isinstance(m, Measurement)
                 middle = m.lower + (m.upper - m.lower) / 2
                 expected = m.real_matrix() @ (m.counts * (line.slope * mean - middle))
                 parts.append(centred - line.shift - expected)
@@ -212,14 +321,8 @@ class Posterior:
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes."""
         X = as_points(X, "X", self.n_columns, self.columns)
-        known, given = self.known_variance(X), self._moments(X, variances=True)[1]
-        observation = np.full(len(X), self._observation_variance(X, include_noise))
-        return Uncertainty(
-            privacy=np.sqrt(np.maximum(given - known, 0.0)),
-            gp=np.sqrt(known),
-            observation=np.sqrt(observation),
-            total=np.sqrt(given + observation),
-        )
+        given = self._moments(X, variances=True)[1]
+        return Uncertainty.of(given, self.known_variance(X), self._observation_variance(X, include_noise))
 
     @one_blas_thread()
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:

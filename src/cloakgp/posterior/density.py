@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from cloakgp import designs
-from cloakgp.checks import FloatArray, frozen
-from cloakgp.model.given_smoother import GivenGP
-from cloakgp.rows.grid import Grid
+from cloakgp.core.checks import FloatArray, frozen
+from cloakgp.data.grid import Grid
+from cloakgp.model.smoothers import GivenGP
 
 MOST_WAVES = 160
 MOST_WANTED = 512
@@ -28,11 +28,6 @@ MOST_WANTED = 512
 _LENGTHS = (1 / 20, 1 / 10, 1 / 5, 2 / 5)  # lengthscales, as shares of each range
 _SIZES = (0.5, 1.0, 2.0, 4.0)  # std of the smooth part, in mean counts
 _ROUGH = (0.03, 0.3, 1.0)  # std of the rough part, in mean counts, beyond chance
-_LEVELS = 0.5  # of the smooth part's variance: how much levels of a category differ
-_FLOOR = 0.02  # least count, in mean counts: no cell is taken to be surely empty
-_NEGLIGIBLE = 1e-9  # weight of a setting that is looked at no more
-_FLAT = 1e-6  # relative variance with which a known total is known
-_GAP = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +88,7 @@ class DensityPrior:
         np.add.at(summed, blocks, self.factors)
         K = (summed * v) @ summed.T + np.diag(own * np.bincount(blocks))
         smoother = GivenGP(K, K, np.diag(K))
-        solution = designs.solve("posterior", smoother, np.ones(len(K)), _GAP, noise)
+        solution = designs.solve("posterior", smoother, np.ones(len(K)), 0.05, noise)
         assert solution.matrix is not None
         B = np.asarray(solution.matrix)
         rows: FloatArray = (B / np.linalg.norm(B, axis=0).max())[:, blocks]
@@ -119,7 +114,8 @@ def _axis_waves(cells: int, category: bool) -> tuple[FloatArray, FloatArray]:
     r = min(cells, MOST_WAVES)
     if category:
         turned, _ = np.linalg.qr(np.column_stack([np.ones(cells), np.eye(cells)[:, 1:]]))
-        falls = np.full((len(_LENGTHS), cells), _LEVELS / (cells - 1))
+        # Half of the smooth part's variance is how much levels differ.
+        falls = np.full((len(_LENGTHS), cells), 0.5 / (cells - 1))
         falls[:, 0] = 1.0
         return turned * (np.sign(turned[0, 0]) * np.sqrt(cells)), falls
     order = np.arange(r)
@@ -216,7 +212,7 @@ def estimate(prior: DensityPrior, rows: FloatArray, value: FloatArray, variance:
     if prior.spread == 0:  # the total is known: as good as measured without noise
         rows = np.vstack([rows, np.full((1, M), 1 / np.sqrt(M))])
         value = np.append(value, prior.total / np.sqrt(M))
-        noise = np.append(noise, _FLAT * prior.level)
+        noise = np.append(noise, 1e-6 * prior.level)  # none but for rounding
     surprise = value - prior.level * rows.sum(axis=1)
     measured, own = rows @ prior.factors, rows @ rows.T
     found = []
@@ -227,7 +223,7 @@ def estimate(prior: DensityPrior, rows: FloatArray, value: FloatArray, variance:
         evidence = -surprise @ alpha / 2 - np.log(np.diag(factor[0])).sum()
         found.append((float(evidence), v, rough, factor, alpha))
     best = max(one[0] for one in found)
-    found = [one for one in found if np.exp(one[0] - best) > _NEGLIGIBLE]
+    found = [one for one in found if np.exp(one[0] - best) > 1e-9]
     weights = np.exp(np.array([one[0] for one in found]) - best)
     weights /= weights.sum()
     moved, S = [], np.zeros((len(prior.factors.T) + len(rows),) * 2)
@@ -241,7 +237,7 @@ def estimate(prior: DensityPrior, rows: FloatArray, value: FloatArray, variance:
     S += apart.T @ (apart * weights[:, None])
     rough = float(weights @ [one[2] for one in found])
     G = np.column_stack([prior.factors, rows.T])
-    counts = np.maximum(prior.level + G @ mean, _FLOOR * prior.level)
+    counts = np.maximum(prior.level + G @ mean, 0.02 * prior.level)  # no cell is surely empty
     if prior.spread == 0:
         counts = counts * (prior.total / counts.sum())
     return Density(frozen(counts), CountErrors(G, S, rough))

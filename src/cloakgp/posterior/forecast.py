@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from cloakgp.checks import FloatArray
-from cloakgp.model.given_smoother import FactoredGP, GivenGP
-from cloakgp.model.hyperprior import Candidate, Hyperprior
-from cloakgp.posterior.mixture import Mixture, State
-from cloakgp.progress import Progress
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.progress import Progress
+from cloakgp.model.hyperprior import Candidate
+from cloakgp.model.smoothers import FactoredGP, GivenGP
+from cloakgp.posterior.mixture import Mixture
+from cloakgp.posterior.states import State
 
 _MODELS = 24  # that stand for all
-_DRAWN = 0  # the seed, for curves that might be
-_JITTER = 1e-8  # of the mean variance: so that curves can be drawn
 
 
 def forecast(
@@ -84,7 +83,7 @@ def _known(mixture: Mixture, n: FloatArray, own: FloatArray, k: FloatArray) -> F
 def _root(k: FloatArray) -> FloatArray:
     """R with RR' = k; or of the nearest covariance, where interpolation made k none at test points."""
     try:
-        return np.linalg.cholesky(k + _JITTER * np.trace(k) / len(k) * np.eye(len(k)))
+        return np.linalg.cholesky(k + 1e-8 * np.trace(k) / len(k) * np.eye(len(k)))
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(k)
         root: FloatArray = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -103,8 +102,9 @@ def linked_forecast(
 
     If something is known of f already, it is drawn from that; and what is told is then the mean over draws.
     """
-    random, settings = np.random.default_rng(_DRAWN), mixture.settings
-    learned = isinstance(mixture.prior, Hyperprior) and not state.settings
+    # A public seed: the same curves every time.
+    random, settings = np.random.default_rng(0), mixture.settings
+    learned = mixture.prior.gp is None and not state.settings
     found = []
     for i in np.linspace(0, len(settings) - 1, _MODELS).astype(int):
         if state.settings:
@@ -130,11 +130,11 @@ def _for_curve(
     kappa: float | None,
 ) -> tuple[FloatArray, FloatArray]:
     """(P,) variances of probabilities or rates where this f, at support and test points, is true."""
-    link, n, P, m = mixture.link, mixture.counts, mixture.support.P, len(mixture.support.Z)
-    assert link is not None
+    law, n, P, m = mixture.law, mixture.counts, mixture.support.P, len(mixture.support.Z)
     at = f[:m] if P is None else P @ f[:m]
     none = np.full(len(at), -np.inf), np.full(len(at), np.inf)
-    line, own = link.linearise(at, np.zeros(len(at)), noise, none)  # as steep as it is just there
+    line, own = law.linearise(at, np.zeros(len(at)), noise, none)  # as steep as it is just there
+    assert own is not None
     summed = rows * (n * line.slope)
     G = summed if P is None else summed @ P
     H = G @ k[:m]
@@ -142,15 +142,15 @@ def _for_curve(
     at_rows = H[:, :m] if P is None else H[:, :m] @ P.T
     inner = k[:m, :m]
     before = np.diag(inner) if P is None else np.einsum("ij,ij->i", P @ inner, P)
-    width, precision = link.bounds[1] - link.bounds[0], 0.0
+    width, precision = law.bounds[1] - law.bounds[0], 0.0
     for share in shares:
         precision += mu**2 * share / width**2
         D = fixed + np.eye(len(rows)) / precision
         if kappa is not None:
             left = before - np.einsum("ij,ij->j", at_rows, np.linalg.solve(D, at_rows))
-            _, apart, scatter = link.moments(at, np.maximum(left, 0.0), noise)
+            _, apart, scatter = law.moments(at, np.maximum(left, 0.0), noise)
             width = min(width, 2 * kappa * float(np.sqrt(np.average(apart + scatter, weights=n))))
     left = np.diag(k)[m:] - np.einsum("ij,ij->j", H[:, m:], np.linalg.solve(D, H[:, m:]))
     known = _known(mixture, n * line.slope, mixture.scatter * own, k)
-    left, known = (link.moments(f[m:], np.maximum(one, 0.0), noise)[1] for one in (left, known))
+    left, known = (law.moments(f[m:], np.maximum(one, 0.0), noise)[1] for one in (left, known))
     return left, known

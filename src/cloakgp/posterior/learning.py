@@ -11,37 +11,32 @@ become a posterior, and predictions a mixture over those that hold its weight.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from cloakgp import checks
-from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentError
-from cloakgp.measurements.lattice import IntArray, Measurement
-from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Setting
-from cloakgp.model.windows import RowMeans
-from cloakgp.posterior.conditioning import Posterior, Uncertainty, check_draws
-from cloakgp.posterior.links import batches
-from cloakgp.posterior.resampling import about_the_best
-from cloakgp.progress import Progress
-from cloakgp.rows.blas import one_blas_thread
-from cloakgp.rows.chunks import one_by_one
-from cloakgp.rows.columns import Columns
-from cloakgp.rows.inputs import as_points
-from cloakgp.rows.merging import Inputs
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import ArgumentError
+from cloakgp.core.progress import Progress
+from cloakgp.data.blas import one_blas_thread
+from cloakgp.data.chunks import one_by_one
+from cloakgp.data.columns import Columns
+from cloakgp.data.inputs import as_points
+from cloakgp.data.merging import Inputs
+from cloakgp.model.gp import GaussianProcess
+from cloakgp.model.hyperprior import Candidate, Hyperprior
+from cloakgp.model.windows import RowMeans, of_groups
+from cloakgp.posterior.clipping import Direct
+from cloakgp.posterior.conditioning import Measured, Posterior, Uncertainty, check_draws
+from cloakgp.posterior.mixture import Mixture
+from cloakgp.posterior.states import Reading
+from cloakgp.posterior.support import support_points
 
 T = TypeVar("T")
-_KEPT = 10  # settings that predictions are made with
 _SHOWN = 12  # lines of a table
 _NEWTON, _SETTLED = 8, 1e-9  # steps towards a quantile, and the last one's size, in standard deviations
-_HALVINGS = 60  # of an interval, for a quantile: to the last bits
-_MANY = 1000  # points from which on threads are worth their while
-_REMEMBERED = 2**22  # means at the points that were asked for last
-_ROUNDS = 2  # of points drawn anew about the best, where there are several lengthscales
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,15 +63,18 @@ class Learned:
     ) -> Any:
         """Mean of f at `X`, with its std or covariance if asked: the models' own, and their disagreement.
 
-        `include_noise` adds the scatter of a single new outcome: as learned, or this variance.
+        Where outcomes are yes or no, classes or counts, of probabilities or rates. `include_noise` adds the
+        scatter of a single new outcome: as learned, or this variance.
         """
         if return_std and return_cov:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
-        X = self._points(X)
-        if not (return_std or return_cov):
+        return self._predict(self._points(X), return_std, return_cov, include_noise)
+
+    def _predict(self, X: FloatArray, std: bool, cov: bool, include_noise: bool | float) -> Any:
+        if not (std or cov):
             return self._mixed(self._each(lambda posterior: posterior.predict(X)))[0]
-        extra = self._observation(include_noise)
-        if return_std:
+        extra = self._observation(X, include_noise)
+        if std:
             means, stds = self._means_and_stds(X)
             mean, apart = self._mixed(means)
             return mean, np.sqrt(self.weights @ (stds**2 + apart**2) + extra)
@@ -93,7 +91,8 @@ class Learned:
         """
         found = []
         with Progress("models", len(self.posteriors)) as progress:
-            for answer in one_by_one(ask, self.posteriors) if points >= _MANY else map(ask, self.posteriors):
+            # From so many points on threads are worth their while.
+            for answer in one_by_one(ask, self.posteriors) if points >= 1000 else map(ask, self.posteriors):
                 found.append(answer)
                 progress.advance()
         return found
@@ -105,7 +104,7 @@ class Learned:
             return last[1], last[2]
         found = self._each(lambda posterior: posterior.predict(X, return_std=True), len(X))
         means, stds = (checks.frozen(np.array(each)) for each in zip(*found, strict=True))
-        if means.size <= _REMEMBERED:
+        if means.size <= 2**22:  # 32 MB
             self.__dict__["_last"] = X.copy(), means, stds
         return means, stds
 
@@ -117,32 +116,35 @@ class Learned:
         mean: FloatArray = self.weights @ np.array(means)
         return mean, np.array(means) - mean
 
-    def _observation(self, include_noise: bool | float) -> float:
+    @property
+    def _is_known(self) -> bool:
+        return self.settings[0].known
+
+    def _observation(self, X: FloatArray, include_noise: bool | float) -> float | FloatArray:
         if isinstance(include_noise, (bool, np.bool_)):
-            return self.noise if include_noise else 0.0
+            if not include_noise:
+                return 0.0
+            # A known model's variance may differ from input to input.
+            return self.posteriors[0].gp.noise_at(X) if self._is_known else self.noise
         return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
 
     @one_blas_thread()
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
         """(n, 2) within which f lies at `X`, with this probability: quantiles of the mixture."""
-        extra = self._observation(include_noise)
-        means, stds = self._means_and_stds(self._points(X))
+        X = self._points(X)
+        extra = self._observation(X, include_noise)
+        means, stds = self._means_and_stds(X)
         return mixture_quantiles(self.weights, means, np.sqrt(stds**2 + extra), check_level(level)).T
 
     @one_blas_thread()
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes; not knowing the model counts as due to privacy."""
         X = self._points(X)
+        if self._is_known:  # which needs no mean, that may be known at rows only
+            return self.posteriors[0].uncertainty(X, include_noise=include_noise)
         given = self.predict(X, return_std=True)[1] ** 2
         known = np.array(self._each(lambda posterior: posterior.known_variance(X)))
-        gp = np.minimum(self.weights @ known, given)
-        observation = np.full(len(given), self._observation(include_noise))
-        return Uncertainty(
-            privacy=np.sqrt(given - gp),
-            gp=np.sqrt(gp),
-            observation=np.sqrt(observation),
-            total=np.sqrt(given + observation),
-        )
+        return Uncertainty.of(given, self.weights @ known, self._observation(X, include_noise))
 
     @one_blas_thread()
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
@@ -167,14 +169,14 @@ class Learned:
         return float(self.weights @ [setting.noise for setting in self.settings])
 
     @property
-    def gp(self) -> GP:
+    def gp(self) -> GaussianProcess:
         """The best single model."""
         return self.posteriors[0].gp
 
     def __str__(self) -> str:
         best = self.settings[0]
         names = None if self.columns is None else self.columns.names
-        parts = best.parts(names) if isinstance(best, Setting) else ()
+        parts = best.parts(names)
         shares = f"  shares: {', '.join(parts)}" if parts else ""
         lines = [f"weight  family    lengthscale                signal std{self._noise_word()}{shares}"]
         for setting, weight in zip(self.settings[:_SHOWN], self.weights, strict=False):
@@ -224,7 +226,7 @@ def _quantile(weights: FloatArray, means: FloatArray, stds: FloatArray, p: float
             found = np.clip(found - off, low, high)
     left = ~(np.abs(off) <= _SETTLED * stds.min(axis=0))  # of NaN, too
     means, stds, low, high = means[:, left], stds[:, left], low[left], high[left]
-    for _ in range(_HALVINGS if left.any() else 0):
+    for _ in range(60 if left.any() else 0):  # to the last bits
         middle = (low + high) / 2
         below = weights @ ndtr((middle - means) / stds) < p
         low, high = np.where(below, middle, low), np.where(below, high, middle)
@@ -235,91 +237,34 @@ def _quantile(weights: FloatArray, means: FloatArray, stds: FloatArray, p: float
 @one_blas_thread()
 def learn(
     bounds: tuple[float, float],
-    X: FloatArray,
-    released: Sequence[tuple[Measurement, IntArray]],
+    inputs: Inputs,
+    measured: Measured,
     prior: Hyperprior | None = None,
     mean: RowMeans | None = None,
     factor: float | FloatArray = 1.0,
     columns: Columns | None = None,
 ) -> Learned:
-    """The mixture over a hyperprior's models, given measurements of the same rows X.
+    """The mixture over a hyperprior's models, given a measurement of these inputs that stands alone.
 
     With a `mean` that differs from row to row, `bounds` are on how far outcomes are from it. `factor` is what
-    the noise variance of each row is multiplied by.
+    the noise variance at each input is multiplied by.
     """
     if prior is None:
         prior = Hyperprior(categories=() if columns is None else columns.categories)
     elif not isinstance(prior, Hyperprior):
         raise TypeError(f"prior must be a cloakgp.Hyperprior; got {type(prior).__name__}.")
-    spans, width = prior.spans(X), bounds[1] - bounds[0]
-    middle = bounds[0] + width / 2 if mean is None else mean
-    data = _Data(middle, X, released, factor)
-    settings = prior.settings(spans, width)
-    scores = data.evidence(settings)
-    log_prior = np.zeros(len(settings))
-    if prior.several(spans):
-        for round_ in range(_ROUNDS):
-            more, density = about_the_best(settings, scores + log_prior, prior, spans, width, round_)
-            settings = settings + more
-            scores = np.concatenate([scores, data.evidence(more)])
-            log_prior = np.concatenate([log_prior, density])
-    total = scores + log_prior
-    best = np.argsort(-total, kind="stable")[:_KEPT]
-    weights = np.exp(total[best] - total[best[0]])
-    kept = tuple(settings[i] for i in best)
-    models = [GP(setting.kernel, setting.noise, bounds, middle) for setting in kept]
-    posteriors = tuple(Posterior(model, X, released, inputs=_weighed(model, X, factor)) for model in models)
-    shares = checks.frozen(weights / weights.sum())
-    return Learned(kept, shares, checks.frozen(scores[best]), posteriors, columns)
-
-
-def _weighed(gp: GP, X: FloatArray, factor: float | FloatArray) -> Inputs | None:
-    """The rows with noise of their own, where they have it."""
-    return None if isinstance(factor, float) else Inputs(X, gp.noise * factor, None)
-
-
-class _Data:
-    """The measurements, and what of them does not depend on the model."""
-
-    def __init__(
-        self,
-        mean: float | RowMeans,
-        X: FloatArray,
-        released: Sequence[tuple[Measurement, IntArray]],
-        factor: float | FloatArray = 1.0,
-    ) -> None:
-        middle = mean.rows if isinstance(mean, RowMeans) else mean
-        self.X, self.B = X, np.vstack([m.by_row() for m, _ in released])
-        centred = [(z - m.midpoint).astype(np.float64) * m.step for m, z in released]
-        shifts = [m.middle_less(middle) for m, _ in released]
-        self.z = np.concatenate(centred) + np.concatenate(shifts)
-        self.noise = np.concatenate([np.full(m.n_measurements, m.noise_scale**2) for m, _ in released])
-        self.level, self.own = np.outer(self.B.sum(axis=1), self.B.sum(axis=1)), (self.B * factor) @ self.B.T
-
-    def evidence(self, settings: Sequence[Setting]) -> FloatArray:
-        """Log density of the measurements under each setting."""
-        shapes: dict[Form, FloatArray] = {}
-        found = np.empty(len(settings))
-        for i, setting in enumerate(settings):
-            if setting.form not in shapes:
-                shapes[setting.form] = self._shape(setting)
-            D = setting.signal * shapes[setting.form] + setting.level * self.level + setting.noise * self.own
-            found[i] = _log_density(D + np.diag(self.noise), self.z)
-        return found
-
-    def _shape(self, setting: Setting) -> FloatArray:
-        """B k B' for the smooth part with variance 1."""
-        kernel, product = setting.shape, np.zeros_like(self.B)
-        for rows in batches(len(self.X), len(self.X)):
-            product += self.B[:, rows] @ np.asarray(kernel(self.X[rows], self.X))
-        result: FloatArray = product @ self.B.T
-        return (result + result.T) / 2
-
-
-def _log_density(D: FloatArray, z: FloatArray) -> float:
-    """Of z under N(0, D), but for a constant."""
-    try:
-        factor = cho_factor(D, lower=True)
-    except LinAlgError:
-        return -np.inf
-    return float(-z @ cho_solve(factor, z) / 2 - np.log(np.diag(factor[0])).sum())
+    (m, z), middle = measured, bounds[0] + (bounds[1] - bounds[0]) / 2
+    support = support_points(inputs.X, None, prior.category_columns(inputs.X.shape[1]))
+    law = Direct(bounds, middle)
+    mixture = Mixture(prior, inputs.X, inputs.counts, inputs.X[:1], law, support, factor)
+    at_inputs = middle if mean is None else of_groups(mean.rows, inputs.groups)
+    value = (z - m.midpoint).astype(np.float64) * m.step + m.middle_less(at_inputs)
+    reading = Reading(m.real_matrix(), np.ones(len(inputs)), value, m.noise_scale**2 * np.eye(len(value)))
+    kept, weights, scores = mixture.weigh([[reading]], most=10)  # an exact GP each
+    about: Any = middle if mean is None else mean
+    models = [GaussianProcess(setting.kernel, setting.noise, bounds, about) for setting in kept]
+    posteriors = tuple(
+        Posterior(model, inputs.X, [measured], inputs=replace(inputs, noise=model.noise * factor))
+        for model in models
+    )
+    return Learned(kept, checks.frozen(weights), checks.frozen(scores), posteriors, columns)

@@ -8,60 +8,40 @@ out of f counts as noise of its own. Numbers here are less the middle of the bou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
-from cloakgp.checks import FloatArray
-from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Known, Setting
-from cloakgp.posterior.linking import Linked
-from cloakgp.posterior.resampling import about_the_best
+from cloakgp.core.checks import FloatArray
+from cloakgp.data.chunks import in_threads
+from cloakgp.model.hyperprior import Candidate, Form, Prior, Setting
+from cloakgp.model.point_sets import sobol
+from cloakgp.posterior.clipping import Law
+from cloakgp.posterior.states import (
+    MANY,
+    Acceleration,
+    Reading,
+    Readings,
+    SpreadReading,
+    Stacked,
+    State,
+    averaged,
+    lower_solve,
+    root,
+    roots,
+)
 from cloakgp.posterior.support import Support
-from cloakgp.rows.chunks import in_threads
 
+_DRAWN = 2**7  # settings in each round about the best
 _KEPT = 128  # settings that predictions are made with, at most
-_WEIGHT = 0.99  # that they hold together
-_NEGLIGIBLE = 9.0  # log odds against the best beyond which a setting is looked at no more
 _MOST = 192  # settings that go on to the next stage
-_MANY = 192  # numbers, beyond which only directions that tell of f are looked at
-_FAINT = 1e-3  # of the noise variance: directions with less signal tell nothing
 _BROAD = 16  # settings that stand for all that might be
-_ENTRIES = 2**21  # of a stack of matrices
 _LARGE = 200  # support points from which on threads are worth their while
 _SETTLED = 1e-8  # of the prior's width: readings are linearised again until f moves no further
-_PATIENCE = 40  # times that they are, at most
 _ON_THE_WAY = 8  # the same where models are still weighed
-_MEMORY, _BOLD = 4, 20.0  # of the acceleration: steps, and the largest sum of shares
 _FEW = 32  # settings that predictions are made with, at most, where readings are linearised
-_REFERENCE = (0.2, 0.2, 0.1)  # shares of a first setting to interpolate by: lengthscales, signal, noise
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """Noisy sums: value = rows @ (sums over each input's rows of slope y) + noise."""
-
-    rows: FloatArray  # (q, U)
-    slope: FloatArray  # (U,)
-    """How far an outcome moves what was measured of it: less than 1 where it may be clipped."""
-    value: FloatArray  # (q,)
-    covariance: FloatArray  # (q, q)
-    """Of the noise, and of what clipping adds to it."""
-    own: FloatArray | None = None
-    """(U,) variance of one outcome about f, as measured, in units of the noise; slope squared if absent."""
-
-
-@dataclass(frozen=True, eq=False)
-class SpreadReading:
-    """Noisy mean over all rows of min(|y - centre|, limit)."""
-
-    centre: FloatArray  # (U,)
-    limit: float
-    value: float
-    variance: float
-    counts: FloatArray | None = None
-    """(U,) how many rows at each input it is of, if not of all."""
 
 
 class Mixture:
@@ -69,13 +49,13 @@ class Mixture:
 
     Parameters
     ----------
-    prior : Hyperprior
+    prior : Hyperprior or Known
     X, counts : (U, D) and (U,) arrays
         The distinct inputs, and how many rows have them.
     X_star : (P, D) array
         Test points.
-    width : float
-        Of the outer bounds.
+    law : Law
+        How outcomes hang on f.
     support : (m, D) array, optional
         Inputs that stand for all, where there are many: see :func:`cloakgp.posterior.support.support_points`.
     factor : float or (U,) array
@@ -83,38 +63,33 @@ class Mixture:
         several rows, whose noise goes together.
     limits : (U,) array, optional
         How many rows these people have: columns are to be so many times shorter.
-    link : Linked, optional
-        How outcomes hang on f, if they are not f and noise; `width` is then f's.
+    curves : int
+        How many functions there are with one model: one for each of several classes. Before anything is known
+        they are independent draws from one prior, so that each setting explains all of their readings with
+        the sum of its log evidences: what one class tells of lengthscales serves all.
     """
 
     def __init__(
         self,
-        prior: Hyperprior | Known,
+        prior: Prior,
         X: FloatArray,
         counts: FloatArray,
         X_star: FloatArray,
-        width: float,
+        law: Law,
         support: FloatArray | None = None,
         factor: FloatArray | float = 1.0,
         limits: FloatArray | None = None,
-        link: Linked | None = None,
+        curves: int = 1,
     ) -> None:
-        self.link = link
-        self.prior, self.X, self.counts, self.X_star, self.width = prior, X, counts, X_star, width
+        self.prior, self.X, self.counts, self.X_star, self.law = prior, X, counts, X_star, law
+        self.curves, self.width = curves, law.width
         self.scatter: FloatArray = counts * factor
         self.limits = np.ones(len(counts)) if limits is None else limits
         self.spans = prior.spans(X)
         self.several = prior.several(self.spans)
-        self.settings: list[Candidate] = [*prior.settings(self.spans, width)]
+        self.settings: list[Candidate] = [*prior.settings(self.spans, self.width)]
         self.log_prior = np.zeros(len(self.settings))
-        reference = self.settings[0]
-        if isinstance(prior, Hyperprior):
-            lengths, signal, noise = _REFERENCE
-            alike = [1.0] * (len(prior.ends(len(self.spans))) - len(self.spans) - 2)
-            shares = np.array([lengths] * len(self.spans) + alike + [signal, noise])
-            spans = np.where(self.spans > 0, self.spans, 1.0)
-            reference = Setting.of(prior.kernels[0], shares, spans, width, prior.categories)
-        self.support = Support(X, X_star, reference, support)
+        self.support = Support(X, X_star, prior.reference(self.spans, self.width), support)
         self._shapes: dict[Form, FloatArray] = {}
 
     def start(self) -> State:
@@ -127,23 +102,34 @@ class Mixture:
         signal = float(np.mean([s.signal for s in self.settings]))
         noise = float(np.mean([s.noise for s in self.settings]))
         F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(chosen[0], shape[:m, :m])
-        known = (), np.empty(0), (), (), np.zeros(len(F)), F, noise, rest
-        return State(self.counts, self.scatter, self.limits, self.support, *known)
+        known = (), np.empty(0), np.zeros(len(F)), F, noise, rest
+        one = State(self.counts, self.scatter, self.limits, self.support, *known)
+        return averaged([one] * self.curves)
 
     def believed(self) -> tuple[tuple[Candidate, ...], FloatArray]:
         """A few models that stand for all, with equal weights: what there is while nothing is learned."""
         few = tuple(self.settings[:: max(1, len(self.settings) // _BROAD)])
         return few, np.full(len(few), 1 / len(few))
 
-    def fit(self, readings: Sequence[Reading], spreads: Sequence[SpreadReading] = ()) -> State:
+    def fit(self, readings: Readings, spreads: Sequence[SpreadReading] = ()) -> State:
         """What all readings together say; settings that they rule out are forgotten."""
-        if isinstance(self.prior, Known):
-            return self.state(tuple(self.settings), np.ones(1), readings, spreads)
-        data = self._stacked(readings)
+        if self.prior.gp is not None:
+            return self.state(tuple(self.settings), np.ones(1), readings)
+        kept, weights, _ = self.weigh(readings, spreads)
+        return self.state(kept, weights, readings)
+
+    def weigh(
+        self, readings: Readings, spreads: Sequence[SpreadReading] = (), most: int | None = None
+    ) -> tuple[tuple[Candidate, ...], FloatArray, FloatArray]:
+        """The settings that hold the weight, the best first, with their weights and log evidences.
+
+        As many as hold nearly all of it; or the best, so `most` of them.
+        """
+        data = [self._stacked(own) for own in readings]
         scores = self._evidence(data, self.settings, spreads)
         if self.several:
-            for round_ in range(2 if len(readings) == 1 else 1):
-                more, density = about_the_best(
+            for round_ in range(2 if len(readings[0]) == 1 else 1):
+                more, density = _about_the_best(
                     self.settings, scores + self.log_prior, self.prior, self.spans, self.width, round_
                 )
                 self.settings = [*self.settings, *more]
@@ -151,46 +137,48 @@ class Mixture:
                 scores = np.concatenate([scores, self._evidence(data, more, spreads)])
         total = scores + self.log_prior
         order = np.argsort(-total, kind="stable")
-        go_on = [i for i in order[:_MOST] if total[i] > total[order[0]] - _NEGLIGIBLE]
+        # With odds of e^9 against it a setting is looked at no more.
+        go_on = [i for i in order[:_MOST] if most or total[i] > total[order[0]] - 9.0]
         self.settings = [self.settings[i] for i in go_on]
         self.log_prior = self.log_prior[go_on]
         weights = np.exp(total[go_on] - total[order[0]])
         held = np.cumsum(weights) / weights.sum()
-        n = min(_KEPT if self.link is None else _FEW, 1 + int(np.searchsorted(held, _WEIGHT)))
-        kept = tuple(self.settings[:n])
-        return self.state(kept, weights[:n] / weights[:n].sum(), readings, spreads)
+        n = most or min(_KEPT if self.law.exact else _FEW, 1 + int(np.searchsorted(held, 0.99)))
+        return tuple(self.settings[:n]), weights[:n] / weights[:n].sum(), scores[go_on][:n]
 
     def follow(
         self,
-        readings: Callable[[State], list[Reading]],
+        readings: Callable[[State], Readings],
         spreads: Sequence[SpreadReading],
         state: State,
     ) -> State:
-        """What readings say that are lines only about what is known of f, from where that was.
+        """What readings say that may be lines only about what is known of f, from where that was.
 
         Lines are drawn anew about what they say, until that stays: a fixed point, which does not depend on
         where it began. Models are weighed again there.
         """
-        state = self._settled(readings, spreads, state, rounds=_ON_THE_WAY)
-        if not isinstance(self.prior, Known):
+        if self.law.exact:
+            return self.fit(readings(state), spreads)
+        state = self._converge(readings, spreads, state, rounds=_ON_THE_WAY)
+        if self.prior.gp is None:
             state = self.fit(readings(state), spreads)
-            state = self._settled(readings, spreads, state, rounds=_ON_THE_WAY)
-        return self._settled(readings, spreads, self.fit(readings(state), spreads))
+            state = self._converge(readings, spreads, state, rounds=_ON_THE_WAY)
+        return self._converge(readings, spreads, self.fit(readings(state), spreads))
 
-    def settled(
+    def weighed(
         self,
-        readings: Callable[[State], list[Reading]],
+        readings: Callable[[State], Readings],
         kept: tuple[Candidate, ...],
         weights: FloatArray,
         state: State,
     ) -> State:
         """The fixed point for models with weights that are known, from a state before all of them."""
-        state = self._settled(readings, (), state)
-        return self._settled(readings, (), self.state(kept, weights, readings(state), ()), weights)
+        state = self._converge(readings, (), state)
+        return self._converge(readings, (), self.state(kept, weights, readings(state)), weights)
 
-    def _settled(
+    def _converge(
         self,
-        readings: Callable[[State], list[Reading]],
+        readings: Callable[[State], Readings],
         spreads: Sequence[SpreadReading],
         state: State,
         known: FloatArray | None = None,
@@ -198,51 +186,52 @@ class Mixture:
     ) -> State:
         """The fixed point for the models of a state, their weights included unless they are known."""
         broad = None if state.settings else state
-        faster = self._acceleration()
-        for _ in range(_PATIENCE if rounds is None else rounds):
+        faster = [Acceleration() for _ in range(self.curves)]
+        for _ in range(40 if rounds is None else rounds):
             lines = readings(state)
             if broad is not None:
                 new = self._conditioned(broad, lines)
             else:
                 weights = self._weights(state.settings, lines, spreads) if known is None else known
-                new = self.state(state.settings, weights, lines, spreads)
+                new = self.state(state.settings, weights, lines)
             if new.moved_from(state) <= _SETTLED * self.width:
                 return new
-            state = faster.next(state, new)
+            steps = zip(faster, state.each, new.each, strict=True)
+            state = averaged([one.next(*states) for one, *states in steps])
         return state
 
-    def _acceleration(self) -> Acceleration:
-        return Acceleration()
-
     def _weights(
-        self, settings: tuple[Candidate, ...], readings: Sequence[Reading], spreads: Sequence[SpreadReading]
+        self, settings: tuple[Candidate, ...], readings: Readings, spreads: Sequence[SpreadReading]
     ) -> FloatArray:
         if len(settings) == 1:
             return np.ones(1)
         before = {id(one): density for one, density in zip(self.settings, self.log_prior, strict=True)}
-        total = self._evidence(self._stacked(readings), settings, spreads)
+        total = self._evidence([self._stacked(own) for own in readings], settings, spreads)
         total = total + [before[id(one)] for one in settings]
         weights = np.exp(total - total.max())
         return np.asarray(weights / weights.sum())
 
-    def _conditioned(self, broad: State, readings: Sequence[Reading]) -> State:
+    def _conditioned(self, broad: State, readings: Readings) -> State:
         """What readings say where one Gaussian process stands for all models."""
+        pairs = zip(broad.each, readings, strict=True)
+        return averaged([self._condition(*pair) for pair in pairs])
+
+    def _condition(self, broad: State, readings: Sequence[Reading]) -> State:
         data, m = self._stacked(readings), len(self.support.Z)
         H = data.G @ broad.support_covariance[:m]
         D = H[:, :m] @ data.G.T + data.noise(broad.noise, broad.rest)
-        W = _lower_solve(_factor(D), np.column_stack([H, data.z]))
+        W = lower_solve(root(D), np.column_stack([H, data.z]))
         F = broad.support_covariance - W[:, :-1].T @ W[:, :-1]
         return replace(broad, support_mean=W[:, :-1].T @ W[:, -1], support_covariance=(F + F.T) / 2)
 
-    def state(
-        self,
-        kept: tuple[Candidate, ...],
-        weights: FloatArray,
-        readings: Sequence[Reading],
-        spreads: Sequence[SpreadReading],
-    ) -> State:
+    def state(self, kept: tuple[Candidate, ...], weights: FloatArray, readings: Readings) -> State:
         """The mixture of these settings, each conditioned on the readings."""
         self.support = self.support.again(kept[0])
+        return averaged([self._of_curve(kept, weights, own) for own in readings])
+
+    def _of_curve(
+        self, kept: tuple[Candidate, ...], weights: FloatArray, readings: Sequence[Reading]
+    ) -> State:
         data, m = self._stacked(readings), len(self.support.Z)
         means, F = np.empty((len(kept), m + len(self.X_star))), np.zeros((m + len(self.X_star),) * 2)
         rest = 0.0
@@ -256,7 +245,7 @@ class Mixture:
                 D = s.signal * AG + s.level * np.outer(data.total, data.total)
                 D += data.noise(s.noise, s.signal * left_out)
                 H = s.signal * A + s.level * data.total[:, None]
-                W = _lower_solve(_factor(D), np.column_stack([H, data.z]))
+                W = lower_solve(root(D), np.column_stack([H, data.z]))
                 means[i] = W[:, :-1].T @ W[:, -1]
                 F -= weights[i] * (W[:, :-1].T @ W[:, :-1])
             signal = float(sum(weights[i] * kept[i].signal for i in members))
@@ -265,14 +254,13 @@ class Mixture:
         mean = weights @ means
         F += float(weights @ [s.level for s in kept]) + (means - mean).T @ ((means - mean) * weights[:, None])
         noise = float(weights @ [s.noise for s in kept])
-        given = tuple(readings), tuple(spreads)
-        known = kept, weights, *given, mean, (F + F.T) / 2, noise, rest
+        known = kept, weights, mean, (F + F.T) / 2, noise, rest
         return State(self.counts, self.scatter, self.limits, self.support, *known)
 
     def _stacked(self, readings: Sequence[Reading]) -> Stacked:
         """All readings; where they are many, only in directions that may tell of f."""
         data = Stacked(self.counts, self.scatter, self.support, readings)
-        if len(data.z) > _MANY:
+        if len(data.z) > MANY:
             best = self.settings[0]
             data.reduce(self._broad, best.noise)
         return data
@@ -301,17 +289,18 @@ class Mixture:
         )
 
     def _evidence(
-        self, data: Stacked, settings: Sequence[Candidate], spreads: Sequence[SpreadReading]
+        self, data: Sequence[Stacked], settings: Sequence[Candidate], spreads: Sequence[SpreadReading]
     ) -> FloatArray:
-        """Log density of the readings under each setting."""
+        """Log density of all curves' readings under each setting."""
         groups = _by_shape(settings)
-        each = partial(self._evidence_of_shape, data, settings, spreads)
-        together = in_threads if len(self.support.Z) >= _LARGE else map
-        found = np.empty(len(settings))
-        for members, scores in zip(groups, together(each, groups), strict=True):
-            found[members] = scores
+        work = in_threads if len(self.support.Z) >= _LARGE else map
+        found = np.empty((len(data), len(settings)))
+        for own, one in zip(found, data, strict=True):
+            each = partial(self._evidence_of_shape, one, settings, spreads)
+            for members, scores in zip(groups, work(each, groups), strict=True):
+                own[members] = scores
         found[~np.isfinite(found)] = -np.inf
-        return found
+        return np.asarray(found.sum(axis=0))
 
     def _evidence_of_shape(
         self,
@@ -321,7 +310,8 @@ class Mixture:
         members: list[int],
     ) -> FloatArray:
         """The same of those settings, all of one shape."""
-        found, most = [], max(1, _ENTRIES // data.G.shape[0] ** 2)
+        # So many entries in a stack of matrices: 16 MB.
+        found, most = [], max(1, 2**21 // data.G.shape[0] ** 2)
         k = self._inner(settings[members[0]])
         A = data.G @ k
         AG = A @ data.G.T
@@ -337,8 +327,8 @@ class Mixture:
             right = np.broadcast_to(data.z[:, None], (len(some), len(data.z), 1))
             if at_rows is not None:
                 right = np.concatenate([right, signal * at_rows + level * data.total[:, None]], axis=2)
-            L = _factors(D)
-            W = np.stack([_lower_solve(*pair) for pair in zip(L, right, strict=True)])
+            L = roots(D)
+            W = np.stack([lower_solve(*pair) for pair in zip(L, right, strict=True)])
             sizes = np.log(np.einsum("sii->si", L)).sum(axis=1)
             score = -np.einsum("sq,sq->s", W[:, :, 0], W[:, :, 0]) / 2 - sizes
             if at_rows is not None:
@@ -355,16 +345,12 @@ class Mixture:
         self, spread: SpreadReading, mean: FloatArray, variance: FloatArray, noise: FloatArray | float = 0.0
     ) -> FloatArray:
         """Log density of a noisy mean distance, for settings with these means and variances of f."""
-        counts, T = self.counts if spread.counts is None else spread.counts, spread.limit
+        counts, T = spread.counts, spread.limit
         n = counts[self.support.looked_at]
         centre = spread.centre[self.support.looked_at]
-        if self.link is None:
-            r = np.sqrt(variance + noise + (mean - centre) ** 2)
-            expected = folded(r, T) @ n / n.sum()
-        else:
-            at, apart, scatter = self.link.moments(mean, variance, noise)
-            r = np.sqrt(apart + scatter + (at - centre) ** 2)
-            expected = self.link.link.distance(at, apart + scatter, centre, T) @ n / n.sum()
+        at, apart, scatter = self.law.moments(mean, variance, noise)
+        r = np.sqrt(apart + scatter + (at - centre) ** 2)
+        expected = self.law.distance(at, apart + scatter, centre, T) @ n / n.sum()
         factor = (self.scatter / self.counts)[self.support.looked_at]
         sampling = 0.36 * (np.minimum(r, T) ** 2 @ (n * factor)) / n.sum() / counts.sum()
         total = spread.variance + sampling
@@ -372,128 +358,53 @@ class Mixture:
         return result
 
 
-@dataclass(frozen=True, eq=False)
-class State:
-    """What is known of f after some stages."""
+def _about_the_best(
+    settings: Sequence[Candidate],
+    total: FloatArray,
+    prior: Any,
+    spans: FloatArray,
+    width: float,
+    round_: int,
+) -> tuple[list[Setting], FloatArray]:
+    """More settings where the weight is, by a normal law about it, and what corrects for its density."""
+    from scipy.special import ndtri  # here: slow to import
 
-    counts: FloatArray  # (U,): rows at each input
-    scatter: FloatArray
-    """(U,) variance of a sum over them of outcomes about f, in units of one outcome's."""
-    limits: FloatArray
-    """(U,) how many times shorter than others columns are to be there."""
-    support: Support
-    settings: tuple[Candidate, ...]
-    """Those that hold the weight, the best first."""
-    weights: FloatArray
-    readings: tuple[Reading, ...]
-    spreads: tuple[SpreadReading, ...]
-    support_mean: FloatArray  # (m + P,): at support points, then at test points
-    support_covariance: FloatArray  # (m + P, m + P)
-    noise: float
-    """Variance of one outcome about f."""
-    rest: float
-    """Variance of f at an input that the support points do not tell of."""
-
-    @cached_property
-    def mean(self) -> FloatArray:
-        """(U,) of f at the inputs."""
-        at, P = self.support_mean[: len(self.support.Z)], self.support.P
-        return at if P is None else np.asarray(P @ at)
-
-    @cached_property
-    def variance(self) -> FloatArray:
-        """(U,) of f at the inputs."""
-        m, P = len(self.support.Z), self.support.P
-        S = self.support_covariance[:m, :m]
-        own: FloatArray = np.diag(S) if P is None else np.einsum("ij,ij->i", P @ S, P)
-        return np.maximum(own, 0.0) + self.rest
-
-    @property
-    def covariance(self) -> FloatArray:
-        """(m, m) of f at the support points."""
-        m = len(self.support.Z)
-        return self.support_covariance[:m, :m]
-
-    @property
-    def cross(self) -> FloatArray:
-        """(m, P) of f at support and test points."""
-        m = len(self.support.Z)
-        return self.support_covariance[:m, m:]
-
-    def moved_from(self, other: State) -> float:
-        """How far f's mean is from another state's, at most."""
-        return float(np.max(np.abs(self.support_mean - other.support_mean)))
-
-    @property
-    def at_test_points(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f at X*."""
-        m = len(self.support.Z)
-        return self.support_mean[m:], np.maximum(np.diag(self.support_covariance)[m:], 0.0)
+    family = settings[int(np.argmax(total))].family
+    own = np.array([setting.family == family for setting in settings])
+    logs = np.array([_logs(setting) for setting in settings])[own]
+    weights = np.exp(total[own] - total[own].max())
+    weights /= weights.sum()
+    centre = weights @ logs
+    spread = (logs - centre).T @ ((logs - centre) * weights[:, None])
+    ends = prior.ends(len(spans))
+    free = ends[:, 1] > ends[:, 0]
+    least = np.diag(((ends[:, 1] - ends[:, 0]) / 12) ** 2)  # of one point: not a spread of 0
+    factor = np.linalg.cholesky((spread + least)[np.ix_(free, free)])
+    unit = sobol(int(free.sum()), _DRAWN * (round_ + 1))[_DRAWN * round_ :]
+    normals = ndtri(np.clip(unit + 0.5 / len(unit), 1e-6, 1 - 1e-6))
+    drawn = np.tile(centre, (len(normals), 1))
+    drawn[:, free] += normals @ factor.T
+    ratios = np.zeros(len(ends) - len(spans) - 2)
+    offset = np.concatenate([np.log(np.where(spans > 0, spans, 1.0)), ratios, [np.log(width)] * 2])
+    inside = (drawn - offset >= ends[:, 0]) & (drawn - offset <= ends[:, 1])
+    kept = np.all(inside[:, free], axis=1)
+    drawn, normals = drawn[kept], normals[kept]
+    if not len(drawn):
+        return [], np.empty(0)
+    uniform = -np.log((ends[:, 1] - ends[:, 0])[free]).sum()
+    given = np.where(spans > 0, spans, 1.0), width, prior.categories, prior.seasons
+    more = [Setting.of(family, np.exp(row - offset), *given) for row in drawn]
+    # The normal law's log density, at the points that were drawn by it.
+    law = -((normals**2).sum(axis=1) + len(factor) * np.log(2 * np.pi)) / 2 - np.log(np.diag(factor)).sum()
+    density: FloatArray = uniform - law
+    return more, density
 
 
-class Stacked:
-    """Readings of all stages as one linear Gaussian measurement of f at the support points."""
-
-    def __init__(
-        self, n: FloatArray, scatter: FloatArray, support: Support, readings: Sequence[Reading]
-    ) -> None:
-        sloped = [r.rows * (n * r.slope) for r in readings]
-        rows = np.vstack(sloped)
-        each = [r.rows * np.sqrt(scatter * (r.slope**2 if r.own is None else r.own)) for r in readings]
-        own = np.vstack(each)
-        self.G = rows if support.P is None else rows @ support.P
-        self.z = np.concatenate([r.value for r in readings])
-        self.total = self.G.sum(axis=1)
-        self.blurred: FloatArray = (rows / n * (scatter / n)) @ rows.T
-        self.own: FloatArray = self.blurred if all(r.own is None for r in readings) else own @ own.T
-        self.rest: FloatArray = block_diag(*(r.covariance for r in readings))
-
-    def reduce(self, covariance: FloatArray, noise: float) -> None:
-        """Keep the directions in which f, with this covariance, shows beside noise of this variance."""
-        factor = _factor(self.noise(noise, 0.0))
-        white = _lower_solve(factor, self.G)
-        values, turn = np.linalg.eigh(white @ covariance @ white.T)
-        kept = np.argsort(-values)[:_MANY]
-        kept = kept[values[kept] > _FAINT]
-        T = _lower_solve(factor, np.eye(len(factor))).T @ turn[:, kept]
-        self.G, self.z, self.total = T.T @ self.G, T.T @ self.z, T.T @ self.total
-        self.own, self.blurred = T.T @ self.own @ T, T.T @ self.blurred @ T
-        self.rest = T.T @ self.rest @ T
-
-    def noise(self, variance: float, left_out: float) -> FloatArray:
-        """Covariance of all that is not f, or is left out of it."""
-        return np.asarray(variance * self.own + left_out * self.blurred + self.rest)
-
-
-class Acceleration:
-    """Anderson's: the next guess at a fixed point from the last few, by what they were wrong by."""
-
-    def __init__(self) -> None:
-        self._steps: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-
-    def next(self, old: State, new: State) -> State:
-        wrong = np.concatenate(
-            [
-                new.support_mean - old.support_mean,
-                np.diag(new.support_covariance) - np.diag(old.support_covariance),
-            ]
-        )
-        self._steps = [*self._steps[-_MEMORY:], (wrong, new.support_mean, new.support_covariance)]
-        wrongs = np.array([step[0] for step in self._steps])
-        shares = np.zeros(len(wrongs))
-        shares[-1] = 1.0
-        if len(wrongs) > 1:
-            apart = np.diff(wrongs, axis=0)
-            found = np.linalg.lstsq(apart.T, wrong, rcond=1e-8)[0]
-            shares[1:] -= found
-            shares[:-1] += found
-        mean = sum(share * step[1] for share, step in zip(shares, self._steps, strict=True))
-        covariance = sum(share * step[2] for share, step in zip(shares, self._steps, strict=True))
-        least = np.diag(new.support_covariance) / _BOLD
-        guess = replace(new, support_mean=np.asarray(mean), support_covariance=np.asarray(covariance))
-        sound = (np.diag(covariance) >= least).all() and (guess.variance >= new.variance / _BOLD).all()
-        # "not sound" for NaN, too; and no guess too far beyond what was seen.
-        return guess if sound and np.abs(shares).sum() <= _BOLD else new
+def _logs(setting: Candidate) -> list[float]:
+    """Of all that the hyperprior leaves open, each log-uniform there."""
+    _, lengths, shares = setting.form
+    ratios = np.log(shares[1:]) - np.log(shares[0]) if shares else ()
+    return [*np.log(lengths), *ratios, np.log(setting.signal) / 2, np.log(setting.noise) / 2]
 
 
 def _by_shape(settings: Sequence[Candidate]) -> list[list[int]]:
@@ -502,38 +413,3 @@ def _by_shape(settings: Sequence[Candidate]) -> list[list[int]]:
     for i, setting in enumerate(settings):
         found.setdefault(setting.form, []).append(i)
     return list(found.values())
-
-
-def folded(std: FloatArray, limit: float) -> FloatArray:
-    """E min(|r|, limit), r ~ N(0, std^2)."""
-    from scipy.special import ndtr  # here: slow to import
-
-    at = limit / std
-    result: FloatArray = std * np.sqrt(2 / np.pi) * -np.expm1(-(at**2) / 2) + 2 * limit * ndtr(-at)
-    return result
-
-
-def _factor(D: FloatArray) -> FloatArray:
-    return np.asarray(_factors(D[None])[0])
-
-
-def _factors(D: FloatArray) -> FloatArray:
-    """Cholesky factors of (S, q, q), with a little on the diagonal where rounding needs it."""
-    D = (D + np.swapaxes(D, 1, 2)) / 2
-    try:
-        return np.asarray(np.linalg.cholesky(D))
-    except np.linalg.LinAlgError:
-        pass
-    values, vectors = np.linalg.eigh(D)
-    values = np.maximum(values, 1e-12 * values[:, -1:])
-    _, R = np.linalg.qr(np.sqrt(values)[:, :, None] * np.swapaxes(vectors, 1, 2))
-    signs = np.sign(np.einsum("sii->si", R))
-    result: FloatArray = np.swapaxes(R * np.where(signs == 0, 1.0, signs)[:, :, None], 1, 2)
-    return result
-
-
-def _lower_solve(L: FloatArray, right: FloatArray) -> FloatArray:
-    from scipy.linalg import solve_triangular
-
-    result: FloatArray = solve_triangular(L, right, lower=True, check_finite=False)
-    return result

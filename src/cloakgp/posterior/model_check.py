@@ -22,18 +22,16 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from cloakgp.checks import FloatArray
+from cloakgp.core.checks import FloatArray
+from cloakgp.data.blas import one_blas_thread
 from cloakgp.kernels import Constant, Kernel
-from cloakgp.model.gp import GP
+from cloakgp.model.gp import GaussianProcess
 from cloakgp.posterior.conditioning import Posterior
-from cloakgp.rows.blas import one_blas_thread
 
 RARE = 0.01
 """A p-value below this is amber."""
 ODDS = 20.0
 """So are odds above this, of broader models against this one."""
-_SIGNAL = 0.5  # times the noise's variance, from which on signal is to be seen
-_ROUNDING = 1e-9  # of the largest variance
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,9 @@ class ModelCheck:
 
 
 @one_blas_thread()
-def check_posterior(posterior: Posterior, alternatives: Callable[[GP], Posterior] | None) -> ModelCheck:
+def check_posterior(
+    posterior: Posterior, alternatives: Callable[[GaussianProcess], Posterior] | None
+) -> ModelCheck:
     """The check of one model; `alternatives` gives the posterior of another, if that can be had."""
     from scipy.special import logsumexp  # here: slow to import
 
@@ -123,15 +123,15 @@ def residual_check(posterior: Posterior) -> tuple[float, float]:
     scale = 1 / np.sqrt(np.diag(covariance))
     covariance, noise = covariance * scale[:, None] * scale, noise * scale[:, None] * scale
     # noise v = t D v with 0 < t <= 1: v' z has variance 1, of which t is the privacy noise's.
-    shares, basis = eigh(noise, covariance + _ROUNDING * np.eye(len(noise)))
+    shares, basis = eigh(noise, covariance + 1e-9 * np.eye(len(noise)))  # for rounding
     squares = (basis.T @ (scale * surprise)) ** 2
-    seen = shares < 1 / (1 + _SIGNAL)
+    seen = shares < 1 / 1.5  # signal has at least half the noise's variance
     parts = [squares[which] for which in (seen, ~seen) if which.any()]
     each = [2 * min(float(law(len(part), part.sum())) for law in (chdtr, chdtrc)) for part in parts]
     return min(1.0, len(parts) * min(each)), float(parts[int(np.argmin(each))].mean())
 
 
-def broader(gp: GP) -> Iterator[tuple[str, GP]]:
+def broader(gp: GaussianProcess) -> Iterator[tuple[str, GaussianProcess]]:
     """Models near this one, each wrong in one way that is common, with its name."""
     for words, factor in (("lengthscales a third as long", 1 / 3), ("lengthscales three times as long", 3.0)):
         stretched = _times(gp.kernel, ("lengthscale",), factor)

@@ -7,37 +7,20 @@ from typing import NamedTuple
 import numpy as np
 
 from cloakgp import designs
-from cloakgp.checks import FloatArray
-from cloakgp.model.given_smoother import FactoredGP, GivenGP
-from cloakgp.model.outcome import CLASSES, COUNT, REAL, YES_NO
-from cloakgp.model.smoothers import Smoother
-from cloakgp.posterior.clipping import Clipping, linearise
+from cloakgp.core.checks import FloatArray
+from cloakgp.model.outcome import Outcome
+from cloakgp.model.smoothers import FactoredGP, GivenGP, Smoother
+from cloakgp.posterior.clipping import Clipping, Direct, Law, Window
 from cloakgp.posterior.density import CountErrors
-from cloakgp.posterior.linking import Linked
-from cloakgp.posterior.mixture import Reading, State
+from cloakgp.posterior.states import Reading, State
 
 RULE = 1
 """Which rule this is: windows of a release made by another cannot be worked out again by this one."""
-STAGES, GROWTH = 7, 1.3
-KAPPA = 1.5
-"""Half a window's width, in standard deviations of what is expected of an outcome."""
-_SCHEDULES: dict[str, tuple[int, float, float | None]] = {
-    REAL: (STAGES, GROWTH, KAPPA),
-    YES_NO: (2, GROWTH, None),  # clipping two values gains nothing: stages shape the design only
-    CLASSES: (2, GROWTH, None),
-    COUNT: (5, GROWTH, 3.0),
-}
-"""Stages, growth of their shares, and kappa, for each kind of outcome."""
-SUMS = {outcome: max(stages - 1, 2) for outcome, (stages, _, _) in _SCHEDULES.items()}
-"""Stages of sums, where whole rows are private and a first stage counts them."""
 FLOOR = 0.01
 """Least width of a window, as a share of the bounds' width."""
 SCALE_SHARE = 0.1
 """Of a stage's mu^2, for the noise level; none in the first."""
-_SCALE_LIMIT = 2.5  # standard deviations up to which distances are told apart
-_GAP = 0.05
 _DIRECTIONS = 32  # in which f may vary together with errors of the counts; in others on its own
-_IDLE = 0.02  # of the noise variance: directions with less signal are not measured
 
 
 class Schedule(NamedTuple):
@@ -49,11 +32,10 @@ class Schedule(NamedTuple):
     """A window's half width, in standard deviations of what is expected there; None for no windows."""
 
 
-def schedule(stages: int | None = None, outcome: str = REAL) -> Schedule:
+def schedule(outcome: Outcome, stages: int | None = None) -> Schedule:
     """The public rule: shares grow, since windows close in."""
-    most, growth, kappa = _SCHEDULES[outcome]
-    sizes = growth ** np.arange(most if stages is None else stages)
-    return Schedule(tuple((sizes / sizes.sum()).tolist()), kappa)
+    sizes = 1.3 ** np.arange(outcome.stages if stages is None else stages)
+    return Schedule(tuple((sizes / sizes.sum()).tolist()), outcome.kappa)
 
 
 def expected(
@@ -70,26 +52,22 @@ def expected(
     D = G @ state.covariance @ G.T + (state.noise + state.rest) * (rows * state.scatter) @ rows.T + rest
     before = state.at_test_points[1]
     left = before - np.einsum("ij,ij->j", H, np.linalg.solve(D, H))
-    window = np.zeros(len(n)), np.ones(len(n))
-    known = Stage(state, window, (0.0, 1.0), 1.0, np.ones(len(before))).smoother().posterior_variance
+    window, weights = (np.zeros(len(n)), np.ones(len(n))), np.ones(len(before))
+    known = Stage(state, window, Direct((0.0, 1.0), 0.0), 1.0, weights).smoother().posterior_variance
     return np.maximum(left, 0.0), np.maximum(known, 0.0)
 
 
-def foreseen(state: State, link: Linked | None) -> tuple[FloatArray, FloatArray]:
+def foreseen(state: State, law: Law) -> tuple[FloatArray, FloatArray]:
     """(U,) mean and variance of an outcome at each input."""
-    if link is None:
-        return state.mean, state.variance + state.noise
-    mean, apart, scatter = link.moments(state.mean, state.variance, state.noise)
+    mean, apart, scatter = law.moments(state.mean, state.variance, state.noise)
     return mean, apart + scatter
 
 
-def windows(
-    state: State, bounds: tuple[float, float], kappa: float, link: Linked | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """(U,) lower and upper edges about what is expected, within the bounds and never too narrow."""
-    lo, hi = bounds
+def windows(state: State, law: Law, kappa: float) -> Window:
+    """Edges about what is expected, within the bounds and never too narrow, and counted as outcomes are."""
+    lo, hi = law.centred
     least = FLOOR * (hi - lo)
-    mean, variance = foreseen(state, link)
+    mean, variance = foreseen(state, law)
     half = np.clip(kappa * np.sqrt(variance), least / 2, (hi - lo) / 2)
     middle = np.clip(mean, lo, hi)
     a, b = np.maximum(middle - half, lo), np.minimum(middle + half, hi)
@@ -97,10 +75,11 @@ def windows(
     return a, np.maximum(b, a + least)
 
 
-def scale_limit(state: State, width: float, link: Linked | None = None) -> float:
+def scale_limit(state: State, law: Law) -> float:
     """T, for the noise level's measurement."""
-    variance = np.average(foreseen(state, link)[1], weights=state.counts)
-    return float(min(_SCALE_LIMIT * np.sqrt(variance), width))
+    variance = np.average(foreseen(state, law)[1], weights=state.counts)
+    # Distances are told apart up to 2.5 standard deviations.
+    return float(min(2.5 * np.sqrt(variance), law.bounds[1] - law.bounds[0]))
 
 
 class Stage:
@@ -109,23 +88,18 @@ class Stage:
     def __init__(
         self,
         state: State,
-        window: tuple[FloatArray, FloatArray],
-        bounds: tuple[float, float],
+        window: Window,
+        law: Law,
         mu: float,
         weights: FloatArray,
-        link: Linked | None = None,
     ) -> None:
         self.state, self.window, self.mu, self.weights = state, window, mu, weights
         self.clip: Clipping
-        self.noise = state.noise
-        """Variance of an outcome about f; nothing where a link has it in what its line leaves over."""
-        self.own: FloatArray | None = None
+        self.own: FloatArray | None
         """(U,) variance of one outcome about the line, where a link tells."""
-        if link is None:
-            self.clip = linearise(state.mean, state.variance + state.noise, window, bounds)
-        else:
-            self.clip, self.own = link.linearise(state.mean, state.variance, state.noise, window)
-            self.noise = 0.0
+        self.clip, self.own = law.linearise(state.mean, state.variance, state.noise, window)
+        self.noise = state.noise if self.own is None else 0.0
+        """Variance of an outcome about f; nothing where a link has it in what its line leaves over."""
         self.unit: FloatArray = (window[1] - window[0]) * state.limits
         self.errors: CountErrors | None = None
         """Of the counts, where these are estimates."""
@@ -156,11 +130,12 @@ class Stage:
     def rows(self) -> FloatArray:
         """(q, U) what to measure of the sums of clipped outcomes: columns have norm 1 / unit at most."""
         smoother, noise = self.smoother(), 1 / self.mu**2
-        solution = designs.solve("posterior", smoother, self.weights, _GAP, noise)
+        solution = designs.solve("posterior", smoother, self.weights, 0.05, noise)
         assert solution.matrix is not None
         B = np.asarray(solution.matrix)
         values, turn = np.linalg.eigh(smoother.times_covariance(B) @ B.T)
-        B = turn[:, values > min(_IDLE * noise, 0.1 * values[-1])].T @ B
+        # Directions with next to no signal are not measured.
+        B = turn[:, values > min(0.02 * noise, 0.1 * values[-1])].T @ B
         rows: FloatArray = B / np.linalg.norm(B, axis=0).max() / self.unit
         return rows
 

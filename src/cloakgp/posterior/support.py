@@ -13,17 +13,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.checks import FloatArray, frozen
+from cloakgp.core.checks import FloatArray, frozen
 from cloakgp.kernels import EQ, Matern32, Matern52
-from cloakgp.model.hyperprior import Candidate, Setting
+from cloakgp.model.hyperprior import Candidate
 from cloakgp.model.inducing import choose_inducing
 from cloakgp.model.smoothers import diagonal
 
 MOST_EXACT = 800
 """Distinct inputs up to which each is a support point."""
-_SUPPORT = 320
 _LOOKED_AT = 256  # inputs that stand for all
-_JITTER = 1e-3  # of the smooth part's variance: keeps interpolation from overshooting
 
 
 def support_points(
@@ -34,7 +32,7 @@ def support_points(
         return None
     if isinstance(inducing, np.ndarray):
         return inducing
-    n = _SUPPORT if inducing is None else inducing
+    n = 320 if inducing is None else inducing  # few enough for hundreds of models
     return _of_levels(X, n, list(categories)) if categories else choose_inducing(X, n)
 
 
@@ -93,7 +91,8 @@ class Support:
     def inner(self, setting: Candidate) -> FloatArray:
         """(m, m) the setting's smooth part with variance 1, among the support points."""
         shape = setting.shape
-        if isinstance(shape, (EQ, Matern32, Matern52)) and shape.active_dims is None:
+        few = len(self.Z) <= MOST_EXACT  # for whose differences there is room
+        if few and isinstance(shape, (EQ, Matern32, Matern52)) and shape.active_dims is None:
             gaps, places = self._gaps
             with np.errstate(all="ignore"):  # far apart: simply 0
                 return np.asarray(shape.of_gaps(gaps)[places], dtype=np.float64)
@@ -126,7 +125,7 @@ class Support:
         if self.P is None:
             return 0.0
         X, products = self._few
-        variance = 1.0 if isinstance(setting, Setting) else float(diagonal(setting.shape, X).mean())
+        variance = float(diagonal(setting.shape, X).mean()) if setting.known else 1.0
         return max(variance - float(np.vdot(products, inner)), 0.0)
 
     @cached_property
@@ -148,7 +147,8 @@ class Support:
     def _reference_inverse(self) -> FloatArray:
         K = np.array(self._reference.kernel(self.Z), dtype=np.float64)
         smooth = self._reference.signal * diagonal(self._reference.shape, self.Z)
-        K[np.diag_indices_from(K)] += _JITTER * smooth
+        # Keeps interpolation from overshooting.
+        K[np.diag_indices_from(K)] += 1e-3 * smooth
         return np.asarray(np.linalg.inv(K))
 
     def _interpolation(self, X: FloatArray) -> FloatArray:

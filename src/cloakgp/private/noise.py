@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from cloakgp import testing
-from cloakgp.measurements.lattice import IntArray
-from cloakgp.measurements.scores import Scores
+from cloakgp.core.checks import IntArray
+from cloakgp.measure.cross_validation import Scores
 
 
 def add_noise(exact: IntArray, sigma: int) -> IntArray:

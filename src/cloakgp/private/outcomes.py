@@ -10,16 +10,18 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cloakgp import checks
-from cloakgp.errors import ArgumentError
-from cloakgp.measurements.lattice import IntArray, Lattice
-from cloakgp.rows.chunks import is_dask
-from cloakgp.rows.file_cells import read_answers, read_numbers, read_texts
-from cloakgp.rows.formats import Format, is_parquet
-from cloakgp.rows.inputs import TableRows
-from cloakgp.rows.on_dask import as_array
-from cloakgp.rows.parquet import ParquetColumns
+from cloakgp.core import checks
+from cloakgp.core.checks import IntArray
+from cloakgp.core.errors import ArgumentError
+from cloakgp.data.chunks import is_dask
+from cloakgp.data.file_cells import read_answers, read_numbers, read_texts
+from cloakgp.data.formats import Format, is_parquet
+from cloakgp.data.inputs import TableRows
+from cloakgp.data.parquet import ParquetColumns
+from cloakgp.data.passes import as_array
+from cloakgp.measure.statistics import Distance, Inside, OneOf, Present, Statistic
 
 EXPECTED_NUMBERS = (
     "y must be a vector of real numbers (dtype bool, int or float). Convert it first, for example "
@@ -55,21 +57,58 @@ def answers(y: Any) -> checks.FloatArray:
     return np.where((values == 0) | (values == 1), values, np.nan)
 
 
-def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
-    """y clipped to the bounds and rounded to integers in [0, 2^y_bits]; what is missing is in the middle.
+def integers_of(statistic: Statistic, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    """(n, p) what a statistic makes of rows of y, and whether each row has an outcome.
 
-    Where the lattice is centred, the middle is subtracted: before anything is multiplied.
+    Where there is none, numbers are in the middle of their range, and no class is named.
     """
-    finite, top = np.isfinite(y), 2**lattice.y_bits
-    lower, upper = lattice.lower, lattice.upper
+    return _READ[type(statistic)](statistic, y)
+
+
+def _inside(statistic: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    def share(clipped: checks.FloatArray) -> checks.FloatArray:
+        return np.asarray((clipped - statistic.lower) / (statistic.upper - statistic.lower))
+
+    return _rounded(statistic, y, share)
+
+
+def _distance(statistic: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    def share(clipped: checks.FloatArray) -> checks.FloatArray:
+        return np.asarray(np.abs(clipped - statistic.centre) / statistic.limit)
+
+    return _rounded(statistic, y, share)
+
+
+def _rounded(
+    statistic: Statistic, y: checks.FloatArray, share: Callable[[checks.FloatArray], checks.FloatArray]
+) -> tuple[IntArray, NDArray[np.bool_]]:
+    """A share of 2^b, rounded, of y within the bounds; where the statistic is centred, less the middle."""
+    finite, top = np.isfinite(y), statistic.largest
     with np.errstate(all="ignore"):  # tiny numbers may underflow: no warning may tell
-        clipped = np.clip(np.where(finite, y, lower), lower, upper)
-        share = (clipped - lower) / (upper - lower)
-        if lattice.centre is not None:
-            share = np.abs(clipped - lattice.centre) / lattice.limit
-        rounded = np.rint(np.minimum(share, 1.0) * top).astype(np.int64)
-    integers = np.where(finite, np.clip(rounded, 0, top), top // 2)
-    return np.asarray(integers - lattice.centred * (top // 2), dtype=np.int64)
+        clipped = np.clip(np.where(finite, y, statistic.lower), statistic.lower, statistic.upper)
+        rounded = np.rint(np.minimum(share(clipped), 1.0) * top).astype(np.int64)
+    integers = np.where(finite, np.clip(rounded, 0, top), top // 2) - statistic.centred * (top // 2)
+    return np.asarray(integers[:, None], dtype=np.int64), finite
+
+
+def _one_of(statistic: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    one_hot = np.equal.outer(y, np.arange(statistic.classes)).astype(np.int64) * statistic.largest
+    named = one_hot.sum(axis=1, keepdims=True) > 0
+    return one_hot - statistic.share * named, named[:, 0]
+
+
+def _present(statistic: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    return np.ones((len(y), 1), dtype=np.int64), np.isfinite(y)
+
+
+_READ = {Inside: _inside, Distance: _distance, OneOf: _one_of, Present: _present}
+
+
+def parsed(source: Any) -> Any:
+    """y as numbers, if it is in memory: what is read again for each stage is what is not."""
+    array = source.y if isinstance(source, Answers) else source
+    held = isinstance(array, np.ndarray) and not isinstance(array, np.memmap)
+    return checks.frozen(numeric(source[:])) if held else source
 
 
 def kept(y: Any, n_rows: int) -> Any:

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.errors import OtherSize
-from cloakgp.measurements.lattice import IntArray
-from cloakgp.measurements.whole_rows import RowSums
+from cloakgp.core.checks import IntArray
+from cloakgp.core.errors import OtherSize
+from cloakgp.data.chunks import chunks, is_dask
+from cloakgp.data.dates import days_of
+from cloakgp.data.file_cells import read_ids, read_texts
+from cloakgp.data.grid import Axis, Grid
+from cloakgp.data.people import ALIKE, as_people
+from cloakgp.measure.unit import Population
 from cloakgp.private.outcomes import PrivateColumn, column, kept, numeric
-from cloakgp.rows.chunks import chunks, is_dask
-from cloakgp.rows.dates import days_of
-from cloakgp.rows.file_cells import read_ids, read_texts
-from cloakgp.rows.grid import Axis, Grid
-from cloakgp.rows.people import ALIKE, as_people
 
 EXPECTED_ROWS = (
     "X, y and people must be as the plan says: X a table with the grid's columns, or an array with as many, "
@@ -44,17 +44,17 @@ class PrivateRows:
         self.X, self.y, self.people, self.ids = X, y, people, ids
 
 
-def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], IntArray, Any]:
+def rows_of(population: Population, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], IntArray, Any]:
     """Each row's cell, whether its inputs are known and whether it counts (1 or 0); and y, still unread."""
-    columns = _tried(lambda: _columns_of(m.grid, table.X) or None)
+    columns = _tried(lambda: _columns_of(population.grid, table.X) or None)
     n_rows, people = _tried(lambda: len(columns[0])), table.people
     _expect(all(column.shape == (n_rows,) for column in columns) and not is_dask(table.y))
-    _expect((people is None) == (m.population.max_rows is None))
-    size = m.population.size
+    _expect((people is None) == (population.max_rows is None))
+    size = population.size
     if people is None and n_rows != size:
         raise OtherSize(f"the plan is for {size} rows, and here is another number. {_PLAN_AGAIN}")
     source = _tried(lambda: kept(table.y, n_rows))
-    parts = _tried(lambda: [_cells_of(m.grid, columns, rows) for rows in chunks(n_rows)])
+    parts = _tried(lambda: [_cells_of(population.grid, columns, rows) for rows in chunks(n_rows)])
     cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
     counted = np.ones(n_rows, dtype=np.int64)
     if people is not None:
@@ -64,7 +64,7 @@ def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], I
         labels = _tried(lambda: as_people(ids, n_rows, table.ids).labels)
         if len(np.bincount(labels)) != size:
             raise OtherSize(f"the plan is for {size} people, and here is another number. {_PLAN_AGAIN}")
-        counted = evenly_kept(labels, cells, m.population.each)
+        counted = evenly_kept(labels, cells, population.each)
     return cells, known, counted, source
 
 

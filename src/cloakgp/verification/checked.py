@@ -8,30 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.errors import Argument, ArgumentError, Message, Phrase
+from cloakgp.core.checks import IntArray
+from cloakgp.core.errors import Argument, ArgumentError, Message, Phrase
+from cloakgp.data.blas import one_blas_thread
+from cloakgp.data.cells import fill_cells
+from cloakgp.data.inputs import same_ids, same_inputs
+from cloakgp.data.people import ALIKE, EXACT, People, as_people
+from cloakgp.data.sources import as_source
 from cloakgp.files import reading, schema, signing
-from cloakgp.files.container import ReleaseFileError
-from cloakgp.plans import opening
-from cloakgp.plans.functions import FunctionPlan
-from cloakgp.plans.predictions import Plan
-from cloakgp.plans.staged import StagedRelease
-from cloakgp.rows.blas import one_blas_thread
-from cloakgp.rows.cells import fill_cells
-from cloakgp.rows.inputs import same_ids, same_inputs
-from cloakgp.rows.merging import Inputs, distinct
-from cloakgp.rows.people import ALIKE, EXACT
-from cloakgp.rows.sources import as_source
-from cloakgp.verification import guarantee, predictions, reasons, recipe, replay, staged
-from cloakgp.verification.people import rows_of
-from cloakgp.verification.people import shown as named_people
-from cloakgp.verification.reasons import Reason, VerificationError
+from cloakgp.kernels.specs import is_custom
+from cloakgp.posterior import staging
+from cloakgp.release import opening
+from cloakgp.release.release import Release
+from cloakgp.release.stages import Rule
+from cloakgp.verification import guarantee, predictions, reasons, replay
+from cloakgp.verification.guarantee import Arrays, Words
+from cloakgp.verification.reasons import Findings, Reason
 
-_SENSITIVITY = "the sensitivity"
+SENSITIVITY = "the sensitivity"
 _PREDICTIONS = "the predictions"
 _ORIGIN = "the origin of "
 _CELLS = "which rows are in which cell"
-_EACH = "how many rows of each person were counted"
-_WRITTEN = "whether somebody's id is written in two ways"
 
 
 @dataclass(frozen=True)
@@ -86,22 +83,16 @@ class Verification:
         return self.unchecked[0].partition(":")[0] if self.unchecked else ""
 
     def __str__(self) -> str:
-        lines = [f"  - {check}" for check in self.checks]
-        lines += [f"  - NOT checked: {what}" for what in self.unchecked]
-        return "\n".join([self.headline, *self._costs, *lines])
-
-    @property
-    def _costs(self) -> list[str]:
-        """All that was spent on the same outcomes, as far as the file knows."""
-        if not self.earlier:
-            return []
-        before = [f"    {_pair(pair)}: a release before it, which it was given" for pair in self.earlier]
-        return [
-            "  not the total: these were spent on the same outcomes, and others may have been",
-            *before,
-            f"    {_pair((self.epsilon, self.delta))}: this release",
-            "    Only a budget that was fixed beforehand, in a ledger, makes one promise for all of them.",
-        ]
+        lines = [self.headline]
+        if self.earlier:  # all that was spent on the same outcomes, as far as the file knows
+            lines += ["  not the total: these were spent on the same outcomes, and others may have been"]
+            lines += [f"    {_pair(pair)}: a release before it, which it was given" for pair in self.earlier]
+            lines += [f"    {_pair((self.epsilon, self.delta))}: this release"]
+            lines += [
+                "    Only a budget that was fixed beforehand, in a ledger, makes one promise for all of them."
+            ]
+        lines += [f"  - {check}" for check in self.checks]
+        return "\n".join([*lines, *(f"  - NOT checked: {what}" for what in self.unchecked)])
 
 
 def _pair(promise: tuple[float, float]) -> str:
@@ -110,9 +101,7 @@ def _pair(promise: tuple[float, float]) -> str:
 
 def _in_short(what: str) -> str:
     """What was not checked, in a few words."""
-    return (
-        "the origin of what each row has of its own" if what.startswith(_ORIGIN) else what.partition(":")[0]
-    )
+    return f"{_ORIGIN}what each row has of its own" if what.startswith(_ORIGIN) else what.partition(":")[0]
 
 
 @one_blas_thread()
@@ -132,11 +121,10 @@ def verify(
     signed_by : Ed25519 public key, optional
         Refuse the file unless it was signed with this key (extra ``sign``). Also as bytes or hex.
     kernel : callable, optional
-        Needed to check a release made with a custom kernel, which no file can hold: its predictions, and,
-        where its columns are made by a recipe, its sensitivity.
+        Needed to check the predictions of a release made with a custom kernel, which no file can hold.
     X : table or (N, D) array, optional
-        The public inputs. Compared with those of the file; needed to check the sensitivity of a release of
-        so many rows that its file holds only their digest. A table with the names that the file has, an
+        The public inputs. Compared with those of the file; needed to check which rows are in which cell if
+        they are so many that the file holds only their digest. A table with the names that the file has, an
         array, a memory map, a Parquet file's columns or a Dask array.
     people : (N,) ids, or the name of a column of X, optional
         Whose row each is, where the promise is to people: compared with the file's, and needed together with
@@ -158,187 +146,158 @@ def verify(
         If the signature does not fit, or `signed_by` asks for one that is not there.
     """
     manifest, arrays, signature = reading.read(path)
-    claim, in_stages = manifest["certificate"], manifest["release"] == schema.STAGED
-    hidden = "grid" in manifest if in_stages else manifest["measurement"]["kind"] == schema.WITHHELD
+    claim, alone = manifest["certificate"], manifest["stages"][-1]["readout"]
+    hidden = schema.GRID in manifest or (alone is not None and not {"X", "cells"} & arrays.keys())
     if X is not None and hidden:
         said = ": this file does not show its inputs, so X cannot be compared; leave it out."
         raise ValueError(Message(Argument("X"), said))
-    (staged if in_stages else guarantee).check_words(manifest)
+    guarantee.check_words(manifest, arrays)
     columns, rows = schema.table_of(manifest)
     people = same_ids(people, X, rows)
     if X is not None:
         X = same_inputs(X, columns, rows)
     if people is not None and schema.PEOPLE not in manifest:
         raise ArgumentError("people", "must be left out: the promise of this file is to each row")
-    shared = named_people(manifest, arrays, people) if schema.PEOPLE in manifest else None
+    labels = _people(manifest, arrays, people) if schema.PEOPLE in manifest else None
     signer = None
     if signature is not None or signed_by is not None:
         signer = signing.check(manifest["sha256"], signature, signed_by)
-    found = (_in_stages if in_stages else _at_once)(manifest, arrays, kernel, X, shared)
-    proven, checked, left = found
-    if manifest["ledger"] is not None:
-        entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
-        checked.append(
-            Message(
-                f"ledger receipt: entry {entry} of {dataset!r} is the custodian's word (",
-                Phrase.COMPARE_RECEIPTS,
-                " compares it with the ledger)",
-            )
-        )
-    left += _custodians_word(manifest)
-    unproven = any(what.startswith((_SENSITIVITY, replay.WINDOWS)) for what in left)
+    found = Findings(["digests, canonical form and closed schema"], [])
+    proven = _check_contents(manifest, arrays, kernel, X, labels, found)
+    _add_custodians_word(manifest, found)
+    unproven = {what: what.startswith((SENSITIVITY, replay.WINDOWS)) for what in found.unchecked}
     return Verification(
         epsilon=claim["epsilon"],
         delta=claim["delta"],
         unit=claim["unit"],
-        proven_delta=None if unproven else proven,
-        checks=("digests, canonical form and closed schema", *checked),
-        unchecked=tuple(left),
+        proven_delta=None if any(unproven.values()) else proven,
+        checks=tuple(found.checked),
+        unchecked=tuple(sorted(found.unchecked, key=lambda what: not unproven[what])),
         signed_by=signer,
-        earlier=tuple((one["epsilon"], one["delta"]) for one in manifest.get("given", ())),
-        ids=claim.get("ids", ALIKE),
+        earlier=tuple((one["epsilon"], one["delta"]) for one in manifest["given"]),
+        ids=claim["ids"],
     )
 
 
-def _custodians_word(manifest: dict[str, Any]) -> list[str]:
-    """What no file can show of people."""
-    left, most = [], manifest.get("grid", {}).get("max_rows")
-    if most is not None:
-        rows = f"{most} row{'s' if most > 1 else ''}"
-        left.append(f"{_EACH}: that it was {rows} at most is the custodian's word")
-    if manifest["certificate"].get("ids") == EXACT:
-        left.append(
-            f"{_WRITTEN}: ids were compared exactly as they are written, and that this tells people apart is "
-            "the custodian's word"
-        )
-    return left
+def _people(manifest: Words, arrays: Arrays, ids: Any) -> IntArray | None:
+    """(N,) who has which rows: as the file says, or as is given; None if neither is."""
+    claim, named, found = manifest["certificate"], manifest[schema.PEOPLE]["sha256"], arrays.get("people")
+    if found is not None:
+        reasons.refuse(People(found).digest != named, Reason.PEOPLE)
+    if ids is not None:
+        given = as_people(ids, claim["n_rows"], claim["ids"])
+        reasons.refuse(given.digest != named, Reason.OTHER_PEOPLE)
+        found = given.labels.astype(np.int64)
+    return found
 
 
-_Found = tuple[float, list[str], list[str]]
-"""The delta that is proven, what was checked, and what was not."""
+def _check_contents(
+    manifest: Words, arrays: Arrays, kernel: Any, X: Any, people: Any, found: Findings
+) -> float:
+    """The promise, and then all that is made with the model; the delta that is proven."""
+    with reasons.errors_of_the_model():
+        release = opening.release_of(manifest, arrays, kernel)
+    if X is not None and "X" in arrays:
+        predictions.compare(arrays["X"], X)
+    rule, has_matrix = release.plan.rule, "matrix_0" in arrays
+    labels = None
+    if rule.cells is not None:
+        labels = _labels_of_cells(rule, arrays, X, people, found)
+    elif rule.X is not None:
+        groups = rule.inputs.groups
+        labels = np.arange(len(rule.inputs)) if groups is None else groups.labels
+    counts = rule.inputs.counts if has_matrix else np.zeros(0)
+    rows = guarantee.Rows.of(manifest, np.asarray(counts).astype(np.int64), labels, people)
+    proven = guarantee.check_guarantee(manifest, arrays, rows)
+    if schema.PEOPLE in manifest and (people is None or labels is None) and has_matrix:
+        held = f"{SENSITIVITY}: the file holds only the digest of who has which rows ("
+        found.unchecked.append(Message(held, Phrase.GIVE_PEOPLE, ")"))
+    custom = kernel is None and is_custom(manifest["model"].get("kernel", {"kind": ""}))
+    if release.plan.alone:
+        reasons.refuse(manifest["rule"] != staging.RULE, Reason.FIGURE, "rule")
+        _check_alone(release, has_matrix, custom, found)
+    else:
+        _check_stages(release, len(manifest["given"]), custom, found)
+    return proven
 
 
-def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any, people: Any) -> _Found:
-    """All of a release in stages."""
-    release = opening.release_of(manifest, arrays, kernel)
-    assert isinstance(release, StagedRelease)
-    done_before, left_before, labels = _cells_checked(release, arrays, X, people)
-    counts = staged.as_counts(release.plan.rule.inputs.counts)
-    claimed = schema.PEOPLE in manifest and (people is None or labels is None)
-    proven = staged.check_guarantee(manifest, arrays, staged.Rows(counts, labels, people, claimed))
-    if claimed:
-        held = f"{_SENSITIVITY}: the file holds only the digest of who has which rows ("
-        left_before = [Message(held, Phrase.GIVE_PEOPLE, ")"), *left_before]
+def _labels_of_cells(rule: Rule, arrays: Arrays, X: Any, people: Any, found: Findings) -> IntArray | None:
+    """(N,) the cell of each row, where X is known."""
+    cells, columns = rule.cells, arrays["X_star"].shape[1]
+    assert cells is not None
+    shown = arrays.get("X") if X is None else as_source(X, "X", columns)
+    if shown is None:
+        held = f"{_CELLS}: the file holds only X's digest ("
+        found.unchecked.append(Message(held, Phrase.GIVE_INPUTS, ")"))
+        return None
+    categories = rule.prior.category_columns(columns)
+    filled = fill_cells(shown, cells.centres, cells.scale, None, categories)
+    reasons.refuse(filled.digest != cells.digest, Reason.DIGEST)
+    reasons.refuse(not np.array_equal(filled.counts, cells.counts), Reason.CELLS)
+    room = 1e-9 * np.ptp(cells.centres, axis=0)
+    for own, told in ((filled.means, cells.means), (filled.spreads, cells.spreads)):
+        reasons.refuse(not (np.abs(own - told) <= room).all(), Reason.CELLS)
+    labels = np.asarray(filled.labels)
+    if people is not None:
+        total = np.bincount(labels, People(people).own, len(cells.centres)) / cells.counts
+        own = np.ones(len(total)) if cells.own is None else cells.own
+        reasons.refuse(not np.array_equal(total, own), Reason.PEOPLE, "rows_each")
+    found.checked.append(_CELLS)
+    return labels
+
+
+def _check_stages(release: Release, earlier: int, custom: bool, found: Findings) -> None:
     made, planned = len(release.stages), release.plan.stages
     stages = f"{made} stage{'s' if made > 1 else ''}{f' of {planned} planned' if made < planned else ''}"
-    done = [
-        f"{stages}: integer sensitivity, noise scale and mu of each, from its matrix, within its share",
-        "the stages' total mu, epsilon and delta",
-    ]
-    earlier = len(manifest["given"])
+    said = "integer sensitivity, noise scale and mu of each, from its matrix, within its share"
+    found.checked.extend([f"{stages}: {said}", "the stages' total mu, epsilon and delta"])
     if earlier:
-        done.append(
+        found.checked.append(
             f"{earlier} earlier release{'s' if earlier > 1 else ''}, each with a promise of its own: integer "
             "sensitivity, noise scale, mu and delta"
         )
-    if kernel is None and schema.is_custom(manifest["model"].get("kernel", {"kind": ""})):
-        custom = Message(f"{replay.WINDOWS}: the kernel is a custom one (", Phrase.GIVE_KERNEL, ")")
-        return proven, done + done_before, [custom, *left_before]
-    checked, left = replay.check(release)
-    return proven, done + done_before + checked, left + left_before
-
-
-def _cells_checked(
-    release: StagedRelease, arrays: dict[str, Any], X: Any, people: Any
-) -> tuple[list[str], list[str], Any]:
-    """The inputs, and which rows are in which cell; and the column of each row, where that is known."""
-    cells = release.plan.rule.cells
-    if X is not None and "X" in arrays:
-        predictions.compare(arrays["X"], X)
-    if cells is None:
-        groups = release.plan.rule.inputs.groups
-        return [], [], np.arange(len(arrays["X"])) if groups is None else groups.labels
-    shown = arrays.get("X") if X is None else as_source(X, "X", arrays["X_star"].shape[1])
-    if shown is None:
-        held = f"{_CELLS}: the file holds only X's digest ("
-        return [], [Message(held, Phrase.GIVE_INPUTS, ")")], None
-    categories = release.plan.rule.prior.category_columns(arrays["X_star"].shape[1])
-    filled = fill_cells(shown, cells.centres, None, categories)
-    reasons.refuse(filled.digest != cells.digest, Reason.DIGEST)
-    reasons.refuse(not np.array_equal(filled.counts, cells.counts), Reason.LABELS)
-    if people is not None:
-        total = np.bincount(np.asarray(filled.labels), rows_of(people), len(cells.centres)) / cells.counts
-        own = np.ones(len(total)) if cells.own is None else cells.own
-        reasons.refuse(not np.array_equal(total, own), Reason.PEOPLE, "rows_each")
-    return [_CELLS], [], filled.labels
-
-
-def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any, people: Any) -> _Found:
-    """All of a release of any other kind."""
-    kind = manifest["measurement"]["kind"]
-    proven = guarantee.check_guarantee(manifest, arrays)
-    done = ["noise scale, mu, epsilon and delta"]
-    if kind == schema.DENSE:
-        done.append("integer sensitivity, from the matrix")
-    inputs = None if X is None else _compared(manifest, arrays, X)
-    if kernel is None and schema.is_custom(manifest["model"]["kernel"]):
-        checked: list[str] = []
-        left: list[str] = [Message(f"{_PREDICTIONS}: the kernel is a custom one (", Phrase.GIVE_KERNEL, ")")]
-        if kind == schema.FACTORED:
-            made = f"{_SENSITIVITY}: its columns are made with a custom kernel ("
-            left.insert(0, Message(made, Phrase.GIVE_KERNEL, ")"))
+    if custom:
+        made_with = f"{replay.WINDOWS}: the kernel is a custom one ("
+        found.unchecked.append(Message(made_with, Phrase.GIVE_KERNEL, ")"))
     else:
-        checked, left = _from_the_model(manifest, arrays, kernel, inputs, people)
-        if kind == schema.FACTORED and recipe.SENSITIVITY not in checked:
-            held = f"{_SENSITIVITY}: the file holds only X's digest ("
-            missing = Phrase.GIVE_PEOPLE if schema.PEOPLE in manifest else Phrase.GIVE_INPUTS
-            left.insert(0, Message(held, missing, ")"))
-    if kind == schema.WITHHELD:
-        left.insert(
-            0, f"{_SENSITIVITY}: the matrix is withheld, so only the custodian can; a signature vouches"
+        replay.check(release, found)
+
+
+def _check_alone(release: Release, has_matrix: bool, custom: bool, found: Findings) -> None:
+    found.checked.append("noise scale, mu, epsilon and delta")
+    if has_matrix:
+        found.checked.append("integer sensitivity, from the matrix")
+    else:
+        withheld = "the matrix is withheld, so only the custodian can; a signature vouches"
+        found.unchecked.append(f"{SENSITIVITY}: {withheld}")
+    if custom:
+        made = f"{_PREDICTIONS}: the kernel is a custom one ("
+        found.unchecked.append(Message(made, Phrase.GIVE_KERNEL, ")"))
+        return
+    with reasons.errors_of_the_model():
+        predictions.check(release.plan, found)
+
+
+def _add_custodians_word(manifest: Words, found: Findings) -> None:
+    """What no file can show: of a ledger, of people, or of what rows have of their own."""
+    if manifest["ledger"] is not None:
+        entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
+        receipt = f"ledger receipt: entry {entry} of {dataset!r} is the custodian's word ("
+        found.checked.append(Message(receipt, Phrase.COMPARE_RECEIPTS, " compares it with the ledger)"))
+    most = manifest.get(schema.GRID, {}).get("max_rows")
+    if most is not None:
+        found.unchecked.append(
+            f"how many rows of each person were counted: that it was {most} row{'s' if most > 1 else ''} at "
+            "most is the custodian's word"
         )
-    given = [name for name in ("bounds", "mean") if manifest["model"][name] == schema.PER_ROW]
+    if manifest["certificate"]["ids"] == EXACT:
+        found.unchecked.append(
+            "whether somebody's id is written in two ways: ids were compared exactly as they are written, "
+            "and that this tells people apart is the custodian's word"
+        )
+    given = [name for name in ("bounds", "mean") if manifest["model"].get(name) == schema.PER_ROW]
     if given:
-        left.append(
+        found.unchecked.append(
             f"{_ORIGIN}each row's {' and '.join(given)}: that they were not made from y, and so would have "
             "published it, is the custodian's word"
         )
-    return proven, done + checked, left
-
-
-def _compared(manifest: dict[str, Any], arrays: dict[str, Any], X: Any) -> Inputs:
-    """X, once it is what the file shows, or what it names by a digest."""
-    noise, windows = arrays.get("noise", manifest["model"]["noise"]), _windows(manifest["model"], arrays)
-    if "X" in arrays:
-        predictions.compare(arrays["X"], X)
-        return distinct(arrays["X"], noise, windows)
-    shape = (manifest["certificate"]["n_rows"], arrays["X_star"].shape[1])
-    return recipe.named(X, noise, windows, shape, manifest["measurement"]["inputs_sha256"])
-
-
-def _windows(model: dict[str, Any], arrays: dict[str, Any]) -> Any:
-    """(N, 3) bounds and prior mean of each row; None if all have the same."""
-    if schema.PER_ROW not in (model["bounds"], model["mean"]):
-        return None
-    own = model["bounds"] == schema.PER_ROW
-    low, high = (arrays["lower"], arrays["upper"]) if own else model["bounds"]
-    return np.column_stack(np.broadcast_arrays(low, high, arrays.get("mean_rows", model["mean"])))
-
-
-def _from_the_model(
-    manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, inputs: Inputs | None, people: Any
-) -> tuple[list[str], list[str]]:
-    """What was checked, and what was not, of all that is made with the model."""
-    try:
-        plan = opening.plan_of(manifest, arrays, kernel)[0]
-        if isinstance(plan, FunctionPlan):
-            return predictions.check_function(plan)
-        assert isinstance(plan, Plan)
-        if manifest["measurement"]["kind"] == schema.FACTORED:
-            unknown = schema.PEOPLE in manifest and people is None
-            return recipe.check(plan, None if unknown else inputs, people), []
-        return predictions.check(plan), []
-    except (VerificationError, ReleaseFileError):
-        raise
-    except (ValueError, TypeError, ArithmeticError) as error:
-        raise VerificationError(Reason.MODEL, str(error).rstrip(".")) from None

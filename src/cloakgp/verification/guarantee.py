@@ -1,31 +1,47 @@
-"""The promise, from the file's integers alone.
+"""The promise, from the file's integers alone: each stage, and all together.
 
-Every sum is exact: integers are split so that no 64-bit sum can wrap, and put together again as Python's,
-which cannot. The formula for delta is its own. Nothing here plans, measures or reads an input.
+Every sum is exact, by arithmetic of its own (:mod:`cloakgp.verification.exact`), and the formula for delta is
+its own, too. Nothing here plans, measures or reads an input. A stage's
+noise is for what one unit of protection can move its sums, and the squares of the stages' mu add up if each
+stage was chosen by what the ones before it made public. Whether it was is for
+:mod:`cloakgp.verification.replay`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cloakgp.calibration import CALIBRATIONS, DELTA_FLOOR, EPSILON_LIMIT, calibrate, delta_slack
-from cloakgp.designs import DESIGNS
-from cloakgp.files.schema import FUNCTION, PEOPLE, PER_ROW, PREDICTIONS, WITHHELD
-from cloakgp.measurements.certificate import CLOSED_FORM, DIGITS, SPEND, STATUSES, short
-from cloakgp.measurements.unit import OUTCOME, PERSON, UNITS, Unit
-from cloakgp.plans.function_planner import HIDES_INPUTS
-from cloakgp.verification import people, reasons
+from cloakgp.core.calibration import CALIBRATIONS, DELTA_FLOOR, EPSILON_LIMIT, calibrate, delta_slack
+from cloakgp.core.checks import IntArray
+from cloakgp.designs import DENOISED, DESIGNS, MEAN, VOLUME
+from cloakgp.files.schema import FUNCTION, GRID, PEOPLE, PER_ROW, n_curves
+from cloakgp.measure.certificate import DIGITS, SPEND, short
+from cloakgp.measure.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
+from cloakgp.posterior.staging import SCALE_SHARE
+from cloakgp.release.function_planner import HIDES_INPUTS
+from cloakgp.release.staged_planner import most_numbers, most_row_numbers
+from cloakgp.verification import reasons
+from cloakgp.verification.exact import (
+    furthest_squared,
+    largest_entry,
+    largest_sum,
+    longest_squared,
+    longest_together,
+    root_rounded_up,
+)
 from cloakgp.verification.reasons import Reason
 
-IntArray = NDArray[np.int64]
-_BLOCK = 2**17  # entries of a matrix looked at together
-RANGES = {  # both ends included
+Words = dict[str, Any]
+"""A manifest, or what is in it."""
+Arrays = dict[str, Any]
+_ROUNDING = Fraction(1, 10**12)  # relative, of what floating point made
+COUNT_BITS, MOST_COUNTED = 40, 2**42
+"""Bits of a matrix that counts rows; entries of a matrix whose columns are compared are below."""
+_RANGES = {  # both ends included
     "epsilon": (math.nextafter(0, 1), math.nextafter(EPSILON_LIMIT, 0)),
     "delta": (DELTA_FLOOR, math.nextafter(1, 0)),
     "y_bits": (1, 24),
@@ -41,59 +57,93 @@ RANGES = {  # both ends included
 }
 
 
-def check_words(manifest: dict[str, Any]) -> None:
-    """The terms of the promise, and the words for how it was reached: each from a closed list."""
-    claim, predictions = manifest["certificate"], manifest["release"] == PREDICTIONS
-    check_terms(claim, protected(manifest))
-    kind = manifest["measurement"]["kind"]
-    shown = ("exact",) if predictions or PEOPLE in manifest else ("exact", "infinity", "paper")
-    bounds = HIDES_INPUTS if kind == WITHHELD else shown
-    reasons.refuse(claim["bound"] not in bounds, Reason.BOUND)
-    designs = tuple(DESIGNS) if predictions else (FUNCTION,)
-    reasons.refuse(claim["design"] not in designs, Reason.DESIGN)
-    statuses = STATUSES if predictions else (CLOSED_FORM,)
-    reasons.refuse(claim["status"] not in statuses, Reason.STATUS)
+class Rows(NamedTuple):
+    """Which rows of y each column of the matrices is for, and how many go together."""
+
+    counts: IntArray  # (U,)
+    labels: IntArray | None = None
+    """(N,) the column of each row; None if it does not matter, or is not known."""
+    people: IntArray | None = None
+    """(N,) whose row each is, if the promise is to people and they are known."""
+    each: int = 1
+    """Rows of one unit of protection, at most."""
+    total: int = 0
+    """Rows of all."""
+
+    @classmethod
+    def of(cls, manifest: Words, counts: IntArray, labels: Any, people: Any) -> Rows:
+        if GRID in manifest:
+            each = manifest[GRID]["max_rows"] or 1
+            return cls(counts, None, None, each, each * manifest[GRID]["size"])
+        each = 1 if people is None else int(np.bincount(people).max())
+        return cls(counts, labels, people, each, int(counts.sum()))
 
 
-def protected(manifest: dict[str, Any]) -> tuple[Unit, ...]:
-    """Whom a file's contents can protect."""
-    return (PERSON,) if PEOPLE in manifest else (OUTCOME,)
+class Lattice(NamedTuple):
+    """A lattice's words, how far one unit can move sums, and how large these can be; both in steps."""
+
+    words: Words
+    steps: int
+    reach: int
 
 
-def check_terms(claim: dict[str, Any], units: Sequence[Unit] = (OUTCOME,)) -> None:
-    """Those that every release has; its unit must be among those that its contents can protect."""
+def check_words(manifest: Words, arrays: Arrays) -> None:
+    """The terms of the promise: the unit is what the contents can protect, and the bound is one for it."""
+    claim, own = manifest["certificate"], PERSON if PEOPLE in manifest else OUTCOME
+    if GRID in manifest:
+        own = ROW if manifest[GRID]["max_rows"] is None else PERSON_ROWS
     reasons.refuse(claim["insecure"], Reason.INSECURE)
-    reasons.refuse(claim["unit"] not in [unit.name for unit in units], Reason.UNIT)
-    reasons.refuse(claim["neighbours"] != UNITS[claim["unit"]].neighbours, Reason.NEIGHBOURS)
+    reasons.refuse(claim["unit"] != own.name, Reason.UNIT)
+    reasons.refuse(claim["neighbours"] != own.neighbours, Reason.NEIGHBOURS)
     reasons.refuse(claim["spend"] != SPEND, Reason.SPEND)
+    bounds: tuple[str, ...] = ("exact",)
+    if claim["design"] == FUNCTION and "X" not in arrays:
+        bounds = () if PEOPLE in manifest else HIDES_INPUTS  # which are on what one row can do
+    elif claim["design"] == FUNCTION and PEOPLE not in manifest:
+        bounds = ("exact", "infinity", "paper")
+    reasons.refuse(any(part["bound"] not in bounds for part in claim["parts"]), Reason.BOUND)
 
 
-def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any]) -> float:
-    """The delta that the integers prove; raises if it, or a number beside it, is not as claimed.
-
-    For a recipe, and where the matrix is withheld, the sensitivity is the one that is claimed.
-    """
-    claim, model = manifest["certificate"], manifest["model"]
+def check_guarantee(manifest: Words, arrays: Arrays, rows: Rows) -> float:
+    """The delta that all stages' integers prove; raises if it, or a number beside it, is not as claimed."""
+    claim, stages, at = manifest["certificate"], manifest["stages"], 0
     check_numbers(claim)
-    width = checked_width(model, arrays)
-    q, sigma, steps = len(arrays["z"]), claim["sigma"], claim["sensitivity_steps"]
-    sensitivity, largest_sum = _sensitivity(manifest, arrays)
-    reasons.refuse(steps != sensitivity, Reason.SENSITIVITY)
-    reasons.refuse(sigma < 2**30, Reason.NOISE_FLOOR)
-    far = max(map(abs, arrays["z"].tolist())) >= 2**62
-    reasons.refuse(largest_sum * 2 ** claim["y_bits"] + 64 * sigma >= 2**62 or far, Reason.OVERFLOW)
-    mu = _ratio_rounded_up(steps, sigma)
-    reasons.refuse(claim["mu"] != mu, Reason.MU)
-    proven = discrete_delta(mu, claim["epsilon"], claim["delta"], q)
-    wrong = f"delta is {proven:.3g} at epsilon {claim['epsilon']:g}, not {claim['delta']:.3g}"
-    reasons.refuse(not proven <= claim["delta"], Reason.DELTA, wrong)
-    _check_calibration(claim, mu, q, enough=proven <= claim["delta"])
-    step = math.ldexp(width, -(claim["y_bits"] + claim["matrix_bits"]))
-    _check_figures(claim, arrays, mu, step)
+    width = _checked_width(manifest["model"], arrays)
+    for one in manifest["given"]:  # each against the promise of its own
+        check_numbers(one, "given: ")
+        _checked_width(one, arrays)
+        spent = [_spent(manifest, arrays, at + number, rows, "given") for number in range(one["stages"])]
+        at += len(spent)
+        released = sum(len(arrays[f"z_{number}"]) for number in range(at - len(spent), at))
+        reasons.refuse(released > one["most"], Reason.FIGURE, "most")
+        _proven(spent, one, one["most"])
+    _check_calibration(claim)
+    most, own = _most(manifest, arrays, rows), range(at, len(stages))
+    released = sum(len(arrays[f"z_{number}"]) for number in own)
+    reasons.refuse(claim["n_measurements"] != most or released > most, Reason.FIGURE, "n_measurements")
+    reasons.refuse(GRID in manifest and claim["n_rows"] != rows.total, Reason.FIGURE, "n_rows")
+    spent = [_spent(manifest, arrays, number, rows, f"stage {number - at + 1}") for number in own]
+    proven = _proven(spent, claim, most)
+    reasons.refuse(sum(map(Fraction, claim["shares"])) > 1 + _ROUNDING, Reason.SHARES)
+    for number, parts, share in zip(own, spent, map(Fraction, claim["shares"]), strict=False):
+        _check_share(stages[number], share * Fraction(claim["mu"]) ** 2, parts, f"stage {number - at + 1}")
+    relative = math.isclose(float(arrays["weights"].mean()), 1.0, rel_tol=1e-12)
+    reasons.refuse(not relative, Reason.WEIGHTS)
+    for part in claim["parts"]:
+        _check_figures(claim, part, stages[at], arrays, width)
     return proven
 
 
-def checked_width(model: dict[str, Any], arrays: dict[str, Any]) -> float:
+def _most(manifest: Words, arrays: Arrays, rows: Rows) -> int:
+    """At most how many numbers are released: as many as there are, of one stage that stands alone."""
+    points, stages = len(arrays["X_star"]), len(manifest["certificate"]["shares"])
+    if manifest["stages"][-1]["readout"] is not None:
+        return len(arrays["z_0"])
+    count = most_row_numbers if GRID in manifest else most_numbers
+    return count(points, len(rows.counts), stages, n_curves(manifest["model"]))
+
+
+def _checked_width(model: Words, arrays: Arrays) -> float:
     """Of the bounds; of the widest, where rows have their own."""
     low, high = model["bounds"] if model["bounds"] != PER_ROW else (arrays["lower"], arrays["upper"])
     with np.errstate(over="ignore"):  # what is out of range is refused
@@ -102,9 +152,9 @@ def checked_width(model: dict[str, Any], arrays: dict[str, Any]) -> float:
     return width
 
 
-def check_numbers(numbers: dict[str, Any], where: str = "") -> None:
+def check_numbers(numbers: Words, where: str = "") -> None:
     """Ranges, and no more digits than are written."""
-    for name, (least, most) in RANGES.items():
+    for name, (least, most) in _RANGES.items():
         fine = name not in numbers or least <= numbers[name] <= most
         reasons.refuse(not fine, Reason.RANGE, where + name)
     for name, how in DIGITS.items():
@@ -112,70 +162,130 @@ def check_numbers(numbers: dict[str, Any], where: str = "") -> None:
         reasons.refuse(not fine, Reason.DIGITS, where + name)
 
 
-def _sensitivity(manifest: dict[str, Any], arrays: dict[str, Any]) -> tuple[int, int]:
-    """Sensitivity in lattice steps, and the largest sum of a measurement's absolute entries."""
-    claim, q = manifest["certificate"], len(arrays["z"])
-    sensitivity, largest_sum = claim["sensitivity_steps"], manifest["measurement"].get("extent", 0)
-    if "matrix" in arrays:
-        labels, columns = arrays.get("labels"), arrays["matrix"].shape[1]
-        counts = np.ones(columns) if labels is None else np.bincount(labels, minlength=columns)
-        longest, largest_sum = longest_column(arrays["matrix"], counts.astype(np.int64))
-        if "people" in arrays:
-            named = np.arange(columns) if labels is None else labels
-            longest = people.longest_squared(arrays["matrix"], named, arrays["people"])
-        sensitivity = root_rounded_up(longest * 4 ** claim["y_bits"])
-    if claim["bound"] == "exact":
-        return sensitivity, largest_sum
-    # Noise for the longest columns that were promised: of norm 1, and what rounding can add.
-    most = (2 ** claim["matrix_bits"] + math.isqrt(q) + 1) * 2 ** claim["y_bits"]
-    if "matrix" in arrays:
-        reasons.refuse(sensitivity > most, Reason.ABOVE_BOUND)
-    return most, largest_sum
+def _proven(spent: list[list[Fraction]], claim: Words, most: int) -> float:
+    """The delta of stages together that spent so much; raises if it is above the one that is claimed."""
+    total = sum((part for parts in spent for part in parts), Fraction(0))
+    proven = discrete_delta(_root_rounded_up(total), claim["epsilon"], claim["delta"], most)
+    wrong = f"delta is {proven:.3g} at epsilon {claim['epsilon']:g}, not {claim['delta']:.3g}"
+    reasons.refuse(not proven <= claim["delta"], Reason.DELTA, wrong)
+    reasons.refuse(total > Fraction(claim["mu"]) ** 2 * (1 + _ROUNDING), Reason.MU)
+    return proven
 
 
-def longest_column(matrix: IntArray, counts: IntArray) -> tuple[int, int]:
-    """Largest squared column norm; largest sum of a row's absolute entries, over all rows of y. Exact."""
-    longest, sums = 0, np.zeros(len(matrix), dtype=object)
-    width = max(1, _BLOCK // len(matrix))
-    for start in range(0, matrix.shape[1], width):
-        block, n = matrix[:, start : start + width], counts[start : start + width]
-        longest = max(longest, *squared_norms(block))
-        sums = sums + absolute_sums(block, n)
-    return longest, max(sums.tolist())
+def _check_calibration(claim: Words) -> None:
+    """Not for privacy: another mu was not made for this epsilon and delta."""
+    method = claim["calibration"]
+    unproven = method == "classic" and claim["epsilon"] > 1
+    reasons.refuse(method not in CALIBRATIONS or unproven, Reason.CALIBRATION)
+    try:
+        wanted = calibrate(claim["epsilon"], claim["delta"], method, claim["n_measurements"])
+    except ValueError:  # too small a promise for this library
+        wanted = math.inf
+    reasons.refuse(not math.isclose(claim["mu"], wanted, rel_tol=1e-12), Reason.CALIBRATION)
+    slack = delta_slack(claim["mu"], claim["epsilon"], claim["delta"], claim["n_measurements"])
+    reasons.refuse(not math.isclose(claim["delta_slack"], slack, rel_tol=0.011), Reason.FIGURE, "delta_slack")
 
 
-def squared_norms(columns: IntArray) -> list[int]:
-    """Squared norm of each column, exactly, whatever its entries are.
-
-    An entry below 2^31 is h 2^16 + l with |h| <= 2^15 and 0 <= l < 2^16, so that sums of h^2, h l and l^2
-    over fewer than 2^28 entries stay below 2^61.
-    """
-    if columns.min() <= -(2**31) or columns.max() >= 2**31 or len(columns) >= 2**28:
-        return [sum(entry**2 for entry in column) for column in columns.T.tolist()]
-    h, low = columns >> 16, columns & 0xFFFF
-    sums = ((a * b).sum(axis=0).tolist() for a, b in ((h, h), (h, low), (low, low)))
-    return [(hh << 32) + (hl << 17) + ll for hh, hl, ll in zip(*sums, strict=True)]
-
-
-def absolute_sums(columns: IntArray, counts: IntArray) -> NDArray[Any]:
-    """(q,) sums of each row's absolute entries, each times its count, exactly: Python's integers."""
-    largest = max(abs(int(columns.min())), abs(int(columns.max())))
-    if largest * int(counts.sum()) < 2**62:
-        return (np.abs(columns) @ counts).astype(object)
-    sums: NDArray[Any] = abs(columns.astype(object)) @ counts.astype(object)
-    return sums
+def _spent(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: str) -> list[Fraction]:
+    """A stage's mu squared: of its measurements, and of the noise level if it measures that."""
+    spread, z = manifest["stages"][number]["spread"], arrays[f"z_{number}"]
+    lattices = [(_of_rows if GRID in manifest else _of_outcomes)(manifest, arrays, number, rows, where)]
+    if spread is not None:
+        check_numbers({**spread, "matrix_bits": 1}, f"{where}: ")
+        step = 2 ** (spread["y_bits"] + spread["matrix_bits"])
+        steps = spread["sensitivity_steps"] if _is_claimed(manifest, rows) else rows.each * step
+        lattices.append(Lattice(spread, steps, rows.total * step))
+    far = max(map(abs, z.tolist())) >= 2**62
+    for lattice in lattices:
+        reasons.refuse(lattice.words["sensitivity_steps"] != lattice.steps, Reason.SENSITIVITY, where)
+        reasons.refuse(lattice.words["sigma"] < 2**30, Reason.NOISE_FLOOR, where)
+        reasons.refuse(lattice.reach + 64 * lattice.words["sigma"] >= 2**62 or far, Reason.OVERFLOW, where)
+    return [Fraction(lattice.steps, lattice.words["sigma"]) ** 2 for lattice in lattices]
 
 
-def root_rounded_up(value: int) -> int:
-    """The smallest integer whose square is at least this."""
-    return math.isqrt(value - 1) + 1 if value > 0 else 0
+def _is_claimed(manifest: Words, rows: Rows) -> bool:
+    """Whether the sensitivity is the one that is claimed, since people or their columns are not known."""
+    return PEOPLE in manifest and (rows.people is None or rows.labels is None)
 
 
-def _ratio_rounded_up(numerator: int, denominator: int) -> float:
-    """The smallest float that is at least this ratio."""
-    exact = Fraction(numerator, denominator)
-    value = float(exact)
-    return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
+def _of_outcomes(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: str) -> Lattice:
+    """Of a stage's measurements: lemmas 19 and 22."""
+    words, matrix = manifest["stages"][number], arrays.get(f"matrix_{number}")
+    several = n_curves(manifest["model"]) > 1
+    change = 2 if several else 1  # of integers, squared, in units of 4^y_bits: from one class to another
+    check_numbers(words, f"{where}: ")
+    steps, reach = words["sensitivity_steps"], 0
+    if matrix is not None:
+        longest, reach = longest_squared(matrix), largest_sum(matrix, rows.counts)
+        if rows.people is not None and rows.labels is not None:
+            longest = longest_together(matrix, rows.labels, rows.people, signs=not several)
+        found = root_rounded_up(change * longest * 4 ** words["y_bits"])
+        steps = steps if _is_claimed(manifest, rows) else found
+    if words["readout"] is not None and manifest["certificate"]["parts"][0]["bound"] != "exact":
+        # Noise for the longest columns that were promised: of norm 1, and what rounding can add.
+        q = len(arrays[f"z_{number}"])
+        most = (2 ** words["matrix_bits"] + math.isqrt(q) + 1) * 2 ** words["y_bits"]
+        reasons.refuse(matrix is not None and steps > most, Reason.ABOVE_BOUND)
+        steps = most
+    return Lattice(words, steps, reach * 2 ** words["y_bits"])
+
+
+def _of_rows(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: str) -> Lattice:
+    """The same where whole rows are private: theorems 20 and 21, lemma 23."""
+    words, matrix = manifest["stages"][number], arrays[f"matrix_{number}"]
+    curves, bits, entry = n_curves(manifest["model"]), words["y_bits"], largest_entry(matrix)
+    reasons.refuse(curves > 1 and entry >= MOST_COUNTED, Reason.RANGE, where)
+    if number == 0:
+        counts = entry < MOST_COUNTED and bits == 0 and 1 <= words["matrix_bits"] <= COUNT_BITS
+        reasons.refuse(not counts, Reason.RANGE, where)
+        apart = furthest_squared(matrix, manifest[GRID]["max_rows"] is not None)
+    else:
+        check_numbers(words, f"{where}: ")
+        apart = longest_squared(matrix) << 2 * bits
+        if curves > 1:  # of each class 2^b or 0, less the same for all
+            less = 2**bits // curves
+            own = (2**bits - less) ** 2 + (curves - 1) * less**2
+            apart = max(2 * apart, own * furthest_squared(matrix, False))
+    return Lattice(words, root_rounded_up(rows.each**2 * apart), entry * rows.total * 2**bits)
+
+
+def _check_share(words: Words, share: Fraction, spent: list[Fraction], where: str) -> None:
+    """Neither less noise than a stage's share of mu squared asks for, nor more: it was made for another."""
+    lattices = [words] if words["spread"] is None else [words, words["spread"]]
+    level = share * Fraction(SCALE_SHARE) if len(lattices) > 1 else Fraction(0)
+    for allowed, mu_squared, lattice in zip((share - level, level), spent, lattices, strict=False):
+        # A whole number of steps, which is also a floating-point number.
+        least = mu_squared * (1 + Fraction(1, lattice["sigma"])) ** 2
+        fine = least * (1 + _ROUNDING) >= allowed and mu_squared <= allowed * (1 + _ROUNDING)
+        reasons.refuse(not fine, Reason.SHARE, where)
+
+
+def _check_figures(claim: Words, part: Words, words: Words, arrays: Arrays, width: float) -> None:
+    """A single stage's other numbers: to the bit where every machine must find the same."""
+    check_numbers(part)
+    step = math.ldexp(width, -(words["y_bits"] + words["matrix_bits"]))
+    scale = words["sigma"] * step
+    reasons.refuse(part["lower_bound"] > part["objective"], Reason.BELOW_BOUND)
+    to_the_bit = {
+        **{name: words[name] for name in ("y_bits", "matrix_bits", "sigma", "sensitivity_steps")},
+        "sensitivity": words["sensitivity_steps"] * step,
+        "noise_scale": scale,
+        "gap": part["objective"] / part["lower_bound"] - 1,
+    }
+    for name, value in to_the_bit.items():
+        reasons.refuse(part[name] != value, Reason.FIGURE, name)
+    aim = None if claim["design"] == FUNCTION else DESIGNS[claim["design"]].objective
+    weights, rebuilt = arrays["weights"], arrays["reconstruction_0"]
+    reasons.refuse(aim in (VOLUME, None) and bool((weights != 1).any()), Reason.WEIGHTS)
+    if aim in (DENOISED, None):
+        return  # needs the model
+    if aim == VOLUME:
+        spread = np.linalg.svd(rebuilt, compute_uv=False) * scale
+        objective = float(np.exp(2 * np.mean(np.log(np.maximum(spread, 1e-300)))))
+    else:
+        weighted = scale**2 * (rebuilt**2).sum(axis=1) * weights
+        objective = float(weighted.mean() if aim == MEAN else weighted.max())
+    reasons.refuse(not math.isclose(part["objective"], objective, rel_tol=1e-5), Reason.FIGURE, "objective")
 
 
 def discrete_delta(mu: float, epsilon: float, delta: float, q: int) -> float:
@@ -201,54 +311,9 @@ def discrete_delta(mu: float, epsilon: float, delta: float, q: int) -> float:
     return math.exp(eta) * (gaussian + math.exp(left - x)) * (1 + 1e-14)
 
 
-def _check_calibration(claim: dict[str, Any], mu: float, q: int, enough: bool) -> None:
-    """Not for privacy: noise of another size, if it is enough, was not made for this epsilon and delta."""
-    method, sigma, steps = claim["calibration"], claim["sigma"], claim["sensitivity_steps"]
-    unproven = method == "classic" and claim["epsilon"] > 1
-    reasons.refuse(method not in CALIBRATIONS or unproven, Reason.CALIBRATION)
-    try:
-        wanted = calibrate(claim["epsilon"], claim["delta"], method, q)
-    except ValueError:  # too small a promise for this library
-        wanted = math.inf
-    too_much = sigma > steps / wanted * (1 + 1e-12) + 1  # a whole number of steps
-    reasons.refuse(too_much or (enough and mu > wanted * (1 + 1e-12)), Reason.CALIBRATION)
-
-
-def _check_figures(claim: dict[str, Any], arrays: dict[str, Any], mu: float, step: float) -> None:
-    """The certificate's other numbers: to the bit where every machine must find the same."""
-    sigma, q = claim["sigma"], len(arrays["z"])
-    reasons.refuse(claim["lower_bound"] > claim["objective"], Reason.BELOW_BOUND)
-    to_the_bit = {
-        "sensitivity": claim["sensitivity_steps"] * step,
-        "noise_scale": sigma * step,
-        "n_measurements": q,
-        "gap": claim["objective"] / claim["lower_bound"] - 1,
-    }
-    for name, value in to_the_bit.items():
-        reasons.refuse(claim[name] != value, Reason.FIGURE, name)
-    check_slack(claim, mu)
-    if "weights" not in arrays:
-        return
-    weights, variances = arrays["weights"], (sigma * step) ** 2 * (arrays["reconstruction"] ** 2).sum(axis=1)
-    ignored = claim["design"] == "volume" and bool((weights != 1).any())
-    reasons.refuse(not relative(weights) or ignored, Reason.WEIGHTS)
-    if claim["design"] == "posterior":
-        return  # needs the model
-    if claim["design"] == "volume":
-        spread = np.linalg.svd(arrays["reconstruction"], compute_uv=False) * sigma * step
-        objective = float(np.exp(2 * np.mean(np.log(np.maximum(spread, 1e-300)))))
-    else:
-        weighted = variances * weights
-        objective = float(weighted.mean() if claim["design"] == "mse" else weighted.max())
-    reasons.refuse(not math.isclose(claim["objective"], objective, rel_tol=1e-5), Reason.FIGURE, "objective")
-
-
-def check_slack(claim: dict[str, Any], mu: float) -> None:
-    """What is set aside of delta, to the digits that are written."""
-    slack = delta_slack(mu, claim["epsilon"], claim["delta"], claim["n_measurements"])
-    reasons.refuse(not math.isclose(claim["delta_slack"], slack, rel_tol=0.011), Reason.FIGURE, "delta_slack")
-
-
-def relative(weights: NDArray[Any]) -> bool:
-    """Whether weights are 1 on average."""
-    return math.isclose(float(weights.mean()), 1.0, rel_tol=1e-12)
+def _root_rounded_up(value: Fraction) -> float:
+    """A float whose square is at least this, and hardly more."""
+    root = math.sqrt(value)
+    while Fraction(root) ** 2 < value:
+        root = math.nextafter(root, math.inf)
+    return root

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
+from typing import NamedTuple
+
+from cloakgp.files.container import ReleaseFileError
 
 
 class Reason(StrEnum):
@@ -13,9 +18,7 @@ class Reason(StrEnum):
     UNIT = "its unit is not one that this library promises"
     NEIGHBOURS = "its neighbours are not those that this library promises"
     SPEND = "its spend is not what this library promises"
-    DESIGN = "its design is not one that this library has for such a release"
     BOUND = "its bound is not one that this library has for such a release"
-    STATUS = "its status is not one that this library has for such a design"
     RANGE = "a number in its certificate is out of range"
     DIGITS = "a number in it has more digits than this library writes"
     SENSITIVITY = "its sensitivity is not that of its columns"
@@ -33,7 +36,8 @@ class Reason(StrEnum):
     # What is made from the measurements
     MODEL = "its model fails"
     OTHER_INPUTS = "its inputs are not X"
-    LABELS = "its labels are not those of its equal rows"
+    DIGEST = "its inputs are not those that it names"
+    CELLS = "its cells do not have the rows that it says"
     PREDICTIONS = "its measurements do not add up to its predictions"
     UNBIASED = "it is not as unbiased as it says"
     DENOISING = "its reconstruction is not the one that denoises best"
@@ -45,14 +49,6 @@ class Reason(StrEnum):
     SHAPE = "its reconstruction is not its points'"
     LOWER_BOUND = "its lower bound is not that of its bound"
     HIDDEN = "it tells of inputs that it says it hides"
-    CENTRE = "its centre is not its matrix's"
-    # Recipes
-    DIGEST = "its inputs are not those that it names"
-    EXTENT = "its extent is not that of its columns"
-    SUMS = "its sums are not those of its columns"
-    FEATURES = "its features are not those of its inducing inputs"
-    NO_INFORMATION = "its information is not that of any inputs"
-    INFORMATION = "its information is not that of its inputs"
     # Stages
     SHARES = "its stages' shares add up to more than the promise"
     SHARE = "a stage's noise does not belong to its share of the promise"
@@ -75,3 +71,21 @@ def refuse(wrong: bool, reason: Reason, detail: str = "") -> None:
     """Raise if something is wrong."""
     if wrong:
         raise VerificationError(reason, detail)
+
+
+@contextmanager
+def errors_of_the_model() -> Iterator[None]:
+    """What fails in here is the model's fault, whatever the error says."""
+    try:
+        yield
+    except (VerificationError, ReleaseFileError):
+        raise
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise VerificationError(Reason.MODEL, str(error).rstrip(".")) from None
+
+
+class Findings(NamedTuple):
+    """What was checked, and what was not; some are messages with parts."""
+
+    checked: list[str]
+    unchecked: list[str]

@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from cloakgp import checks
-from cloakgp.checks import FloatArray
-from cloakgp.errors import InputError
-from cloakgp.files import schema
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import InputError
 from cloakgp.files.container import MANIFEST, ReleaseFileError
-from cloakgp.measurements.recipes import FactoredMeasurement
-from cloakgp.model.outcome import REAL
-from cloakgp.plans import opening
-from cloakgp.plans.functions import FunctionRelease
-from cloakgp.plans.opening import AnyRelease
-from cloakgp.plans.showing import beside, by_class
-from cloakgp.plans.staged import StagedPlan, StagedRelease
-from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
-from cloakgp.plots.labels import columns_of as plan_columns
-from cloakgp.plots.labels import outcome_of
+from cloakgp.kernels.specs import is_custom
 from cloakgp.posterior.model_check import ModelCheck
-from cloakgp.rows.columns import Columns
-from cloakgp.rows.grid import Grid
+from cloakgp.release.opening import load_release
+from cloakgp.release.plan import Plan
+from cloakgp.release.release import Release
+from cloakgp.release.showing import beside, by_class, interval
+from cloakgp.workflow import tables
 from cloakgp.workflow.inputs import is_small
-from cloakgp.workflow.outcomes import named_predictions
 
 SUFFIX = ".cloak"
 
 
-def load(path: str | os.PathLike[str]) -> AnyRelease:
-    """The release in a file, of whatever kind."""
+def load(path: str | os.PathLike[str]) -> Release:
+    """The release in a file."""
     check_kind(path)
-    return opening.load_release(path)
+    return load_release(path)
 
 
 def check_kind(path: str | os.PathLike[str]) -> None:
@@ -77,56 +67,42 @@ def _has_manifest(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def holds(path: Path, release: AnyRelease) -> bool:
+def holds(path: Path, release: Release) -> bool:
     """Whether a file holds this very release."""
     try:
-        plan, z, receipt = opening.load(path)
+        found = load_release(path)
     except ValueError:
         return False
-    return (plan.digest, receipt) == (release.plan.digest, release.receipt) and np.array_equal(z, release.z)
+    same = (found.plan.digest, found.receipt) == (release.plan.digest, release.receipt)
+    return same and np.array_equal(found.z, release.z)
 
 
-def n_inputs(release: AnyRelease) -> int:
+def kind_of(release: Release) -> str:
+    """What is in it: predictions, a function, or predictions that were released in stages."""
+    plan = release.plan
+    return "function" if plan.function is not None else "predictions" if plan.alone else "staged"
+
+
+def n_inputs(release: Release) -> int:
     """How many input columns it has."""
-    return int(inputs_of(release).shape[1])
+    return int(release.plan.shown_inputs.shape[1])
 
 
-def inputs_of(release: AnyRelease) -> FloatArray:
-    """The inputs that it shows: X, or what stands for it."""
-    inputs: FloatArray = release.plan.shown_inputs
-    return inputs
-
-
-def hides_inputs(release: AnyRelease) -> bool:
-    """Whether the inputs are hidden: no file has them."""
-    return release.plan.hides_inputs
-
-
-def box_of(release: AnyRelease) -> Grid | None:
-    """The public box over private inputs, where whole rows are protected."""
-    return release.plan.grid if isinstance(release, RowsRelease) else None
-
-
-def lists_inputs(release: AnyRelease) -> bool:
+def lists_inputs(release: Release) -> bool:
     """Whether the inputs are, or will be, in the file as they are."""
     plan = release.plan
-    if isinstance(plan, RowsPlan):
-        return False
-    if isinstance(plan, StagedPlan):
-        return plan.rule.cells is None or (isinstance(plan.X, np.ndarray) and is_small(plan.X))
-    if plan.X is None or not isinstance(plan.measurement, FactoredMeasurement):
-        return plan.X is not None
-    return isinstance(plan.X, np.ndarray) and is_small(plan.X)
+    whole = plan.cells is None or (isinstance(plan.X, np.ndarray) and is_small(plan.X))
+    return plan.X is not None and whole
 
 
-def can_denoise(release: AnyRelease) -> bool:
+def can_denoise(release: Release) -> bool:
     """Whether denoised predictions are possible: they need X or its box, and a kernel that the file holds."""
-    known = not hides_inputs(release) or box_of(release) is not None
-    return known and not schema.is_custom(release.plan.gp.kernel.to_spec())
+    plan = release.plan
+    return (plan.grid is not None or not plan.hides_inputs) and not is_custom(plan.gp.kernel.to_spec())
 
 
 def predictions(
-    release: AnyRelease, X: FloatArray, level: float = 0.95, include_noise: bool = False
+    release: Release, X: FloatArray, level: float = 0.95, include_noise: bool = False
 ) -> dict[str, FloatArray]:
     """Mean, std and interval at `X`: denoised; or the function itself where X is hidden. Free.
 
@@ -135,30 +111,36 @@ def predictions(
     The interval holds with probability `level` if the model is right. For a function that hides X it is
     about the privacy noise alone.
     """
-    checks.number(level, "level", above=0.0, below=1.0)
-    if hides_inputs(release) and box_of(release) is None:
-        if include_noise:
-            raise InputError(
-                "a new outcome's scatter cannot be added: this release does not show its inputs."
-            )
-        mean, std = release.released_at(X)
-    else:
+    if not release.plan.alone:  # the law of a mixture is not normal, and stays where outcomes can be
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
-    if isinstance(release, StagedRelease):  # whose law is not normal, and stays where outcomes can be
         lower, upper = np.moveaxis(release.interval(X, level, include_noise=include_noise), -1, 0)
         if mean.ndim > 1:
             return by_class(release.classes, mean, std=std, lower=lower, upper=upper)
         return {"mean": mean, "std": std, "lower": lower, "upper": upper}
-    half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
-    return {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
+    if not release.plan.hides_inputs:
+        mean, std = release.predict(X, return_std=True, include_noise=include_noise)
+        return normal(mean, std, level)
+    if include_noise:
+        raise InputError("a new outcome's scatter cannot be added: this release does not show its inputs.")
+    return normal(*release.released_at(X), level)
 
 
-def model_check(release: AnyRelease) -> ModelCheck | None:
+def normal(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatArray]:
+    """A mean, its std, and the ends of its interval."""
+    return dict(zip(("mean", "std", "lower", "upper"), interval(mean, std, level).values(), strict=True))
+
+
+def named_predictions(release: Release, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Predictions by names that say what they are; of yes and no, std and interval are that of yes."""
+    return release.plan.outcome.named(found)
+
+
+def model_check(release: Release) -> ModelCheck | None:
     """Whether the model fits what was released; None for a file that cannot denoise."""
     return release.check_model() if can_denoise(release) else None
 
 
-def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
+def released_table(release: Release, names: list[str], X: FloatArray) -> dict[str, Any]:
     """The released numbers with their noise, and the denoised ones, column by column.
 
     Where the model was learned these two are the same; of yes and no, classes, or counts, there are
@@ -166,24 +148,21 @@ def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict
     of its own, where that is asked.
     """
     values, noise = release.released_at(X)
-    columns = named_points(release, names, X)
-    if isinstance(release, StagedRelease) and values.ndim > 1:
-        noises = {f"{one} noise_std": own for one, own in zip(release.classes, noise.T, strict=True)}
-        return beside(columns, named_predictions(release, predictions(release, X) | noises))
-    if outcome_of(release.plan) != REAL:
-        return beside(columns, named_predictions(release, predictions(release, X)) | {"noise_std": noise})
+    columns = named_points(release.plan, names, X)
+    if release.plan.outcome.told:
+        found, noises = predictions(release, X), {"noise_std": noise}
+        if values.ndim > 1:
+            noises = {f"{one} noise_std": own for one, own in zip(release.classes, noise.T, strict=True)}
+        return beside(columns, named_predictions(release, found | noises))
     numbers = {"released": values, "noise_std": noise}
     if can_denoise(release):
-        mean, std = release.predict(X, return_std=True)
-        numbers |= {"denoised": mean, "denoised_std": std}
+        numbers |= zip(("denoised", "denoised_std"), release.predict(X, return_std=True), strict=True)
     return beside(columns, numbers)
 
 
-def named_points(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
+def named_points(plan: Plan, names: Sequence[str], X: FloatArray) -> dict[str, Any]:
     """Points by the names of their columns, levels of categories as they are called."""
-    box, known = box_of(release), columns_of(release)
-    columns = list(X.T)
-    known = known if box is None else box.columns
+    columns, known = list(X.T), plan.columns
     if known is not None:
         columns = [_as_text(values) for values in known.shown(X).values()]
     return dict(zip(names, columns, strict=True))
@@ -197,57 +176,45 @@ def _as_text(values: Any) -> Any:
     return np.datetime_as_string(values, unit="D" if days else "s").astype(object)
 
 
-def first_column(plan: Any) -> list[Any]:
-    """The first input of a plan's test points, as its table has it."""
-    columns = plan_columns(plan)
-    if columns is None:
-        return [float(value) for value in plan.X_star[:, 0]]
-    return list(_as_text(next(iter(columns.shown(plan.X_star).values()))).tolist())
-
-
-def columns_of(release: AnyRelease) -> Columns | None:
-    """Names of the inputs, their levels and dates, where the file knows them."""
-    return release.plan.columns
-
-
-def output_name(release: AnyRelease, given: str | None) -> str | None:
+def output_name(release: Release, given: str | None) -> str | None:
     """What the outcome is called: as given, or as the file knows it."""
-    columns = columns_of(release)
+    columns = release.plan.columns
     return given or (None if columns is None else columns.response or None)
 
 
-def input_names(release: AnyRelease, given: list[str] | None) -> list[str]:
+def input_names(release: Release, given: list[str] | None) -> list[str]:
     """Names for the input columns: those given, or the file's, or x, or x1, x2, ..."""
-    wanted, known = n_inputs(release), known_names(release)
-    if given is None and known is not None:
-        return known
-    if given is None:
-        return ["x"] if wanted == 1 else [f"x{place}" for place in range(1, wanted + 1)]
-    if len(given) != wanted:
-        raise InputError(f"the release has {wanted} input column(s); {len(given)} were named.")
-    return given
+    wanted, columns = n_inputs(release), release.plan.columns
+    if given is not None:
+        if len(given) != wanted:
+            raise InputError(f"the release has {wanted} input column(s); {len(given)} were named.")
+        return given
+    if columns is not None:
+        return list(columns.names)
+    return ["x"] if wanted == 1 else [f"x{place}" for place in range(1, wanted + 1)]
 
 
-def known_names(release: AnyRelease) -> list[str] | None:
-    """The names of the input columns, if the file has them."""
-    box, columns = box_of(release), columns_of(release)
-    if box is not None:
-        return list(box.names)
-    return None if columns is None else list(columns.names)
+def columns_in(path: str | Path, release: Release, given: list[str] | None) -> list[str]:
+    """Which columns of a table are the inputs: those that are named, or all if the number is right."""
+    there, wanted = tables.columns_of(path), n_inputs(release)
+    if given is None and len(there) != wanted:
+        raise InputError(
+            f"{path} has {len(there)} columns and the release has {wanted} input column(s). Say which: "
+            "--inputs, in the order in which the release was planned."
+        )
+    return input_names(release, there if given is None else given)
 
 
-def default_points(release: AnyRelease) -> FloatArray:
+def default_points(release: Release) -> FloatArray:
     """Where to look at a release: its test points, or points over the range of a function's inputs."""
-    if not isinstance(release, FunctionRelease):
+    inputs = release.plan.shown_inputs
+    if release.plan.function is None or inputs.shape[1] > 1:
         return release.X_star
-    inputs = inputs_of(release)
-    if inputs.shape[1] == 1:
-        return np.linspace(inputs.min(), inputs.max(), 201)[:, None]
-    return release.plan.points
+    return np.linspace(inputs.min(), inputs.max(), 201)[:, None]
 
 
-def noise_of(release: AnyRelease) -> FloatArray:
+def noise_of(release: Release) -> FloatArray:
     """Std that the privacy noise adds, at :func:`default_points`."""
-    if isinstance(release, StagedRelease):
+    if release.plan.function is None:
         return release.noise_std
     return release.plan.released_noise(default_points(release))

@@ -1,73 +1,47 @@
 """A report of a release in one HTML file: pictures, promise, settings, noise, and how to check it.
 
 It holds no script and asks for nothing from elsewhere: it reads the same in ten years, or without a network.
-Everything in it comes from the release file, so it may be published wherever that may.
+Everything in it comes from the release file, so it may be published wherever that may. ``report.html`` is
+what all reports have in common.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from html import escape
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import cloakgp
 from cloakgp import plots
-from cloakgp.files import schema
+from cloakgp.designs import DESIGNS, LARGEST, MEAN
 from cloakgp.files.labels import Labels
-from cloakgp.measurements.staged_certificate import StagedCertificate
-from cloakgp.model.outcome import REAL
-from cloakgp.plans.opening import AnyRelease
-from cloakgp.plans.staged import StagedRelease
-from cloakgp.plans.whole_rows import RowsRelease
-from cloakgp.plots.labels import outcome_of, source_words
+from cloakgp.plots.shown import source_words
+from cloakgp.release.release import Release
 from cloakgp.verification import Verification, verify
-from cloakgp.workflow import pictures, words
-from cloakgp.workflow.outcomes import bounds_of, unit_words
+from cloakgp.workflow import pictures, releases, words
 from cloakgp.workflow.pictures import Picture
-from cloakgp.workflow.releases import (
-    default_points,
-    hides_inputs,
-    input_names,
-    known_names,
-    lists_inputs,
-    load,
-    model_check,
-    noise_of,
-    output_name,
-    released_table,
-)
-from cloakgp.workflow.report_style import STYLE
 from cloakgp.workflow.shell_words import in_shell_words
 
 if TYPE_CHECKING:
     from cloakgp.ledger import Ledger
-
-_SHOWN = 200  # rows of the table of numbers
-_MODELS = 10  # of those that were learned
-_LATER = ("stages", "learned")  # pictures that explain, and do not tell what came out
-_DPI, _NARROW_DPI = 130, 180
-_RECEIPT = "ledger receipt"  # of which verify knows nothing but the custodian's word
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 def html(
     path: str | Path,
     inputs: list[str] | None = None,
     output: str | None = None,
-    title: str | None = None,
     *,
-    units: str | None = None,
-    source: str | None = None,
-    date: str | None = None,
     ledger: Ledger | None = None,
-    coordinates: Sequence[str] | None = None,
-    geographic: bool | None = None,
-    outline: str | Path | None = None,
+    axes: Mapping[str, Any] | None = None,
+    **labels: str | None,
 ) -> str:
     """The report of a release file.
 
@@ -76,225 +50,177 @@ def html(
     path : path
     inputs, output : names of the columns, optional
         For the pictures and tables; the file's own if absent, where it has them.
-    title, units, source, date : str, optional
-        Words for the report; the file's own if absent.
     ledger : Ledger, optional
         That paid: the report then says that it knows the release, and what is left of the budget.
-    coordinates, geographic, outline : optional
-        Of a map: its inputs, whether they are longitude and latitude, and a GeoJSON file with borders.
+    axes : mapping, optional
+        Of a map: `coordinates`, its inputs; `geographic`, whether they are longitude and latitude; and
+        `outline`, a GeoJSON file with borders.
+    labels : title, units, source, date
+        Words for the report; the file's own if absent.
     """
     path = Path(path)
-    release, checked = load(path), _checked(path)
+    release, checked = releases.load(path), _checked(path)
     if ledger is not None and release.receipt is not None:
         ledger.verify(releases=[path])
-    names = input_names(release, inputs)
-    if known_names(release) is not None:
+    names, plan, c = releases.input_names(release, inputs), release.plan, release.certificate
+    if plan.columns is not None:
         inputs = names  # which the file has, whatever was given
-    output = output_name(release, output)
-    what = output or "outcome"
-    labels = release.labels.changed(title=title, units=units, source=source, date=date)
-    heading = labels.title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
+    output = releases.output_name(release, output)
+    own = release.labels.changed(**labels)
+    heading = own.title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
     # The heading has the title, and the lead source and date: pictures need not say so again.
-    drawn = release.labelled(title="", units=labels.units, source="", date="")
-    axes: dict[str, Any] = {"coordinates": coordinates, "geographic": geographic, "outline": outline}
-    shown = list(pictures.release_pictures(drawn, names, what, **axes))
-    body = [
-        f"<h1>{escape(heading)}</h1>",
-        f'<p class="lead">{escape(words.lead(release.plan))}{_origin(labels)}</p>',
-        _facts(release, checked),
-        _insecure(release),
-        "<h2>What was released</h2>",
-        *(_figure(picture) for picture in shown if picture.name not in _LATER),
-        _fit(release),
-        "<h2>What is promised</h2>",
-        _paragraphs("promise", words.promise(release.certificate)),
-        "<h2>What is not promised</h2>",
-        _list(words.limits(hides_inputs(release), lists_inputs(release), release.plan.unit)),
-        "<h2>How much noise privacy took</h2>",
-        _noise(release, labels.units),
-        _budget(release, path, ledger),
-        "<h2>Settings</h2>",
-        _table(words.settings_rows(release.plan, inputs, output), "settings"),
-        _learned(release, names, [picture for picture in shown if picture.name in _LATER]),
-        "<h2>The numbers</h2>",
-        _numbers(release, names),
-        "<h2>Check it yourself</h2>",
-        _how_to_verify(release, path, checked, ledger is not None),
-        "<h2>How to cite it</h2>",
-        _how_to_cite(release, path, labels.changed(title=heading)),
-        f"<footer>Made with cloakgp {escape(cloakgp.__version__)} from {escape(path.name)}. "
-        f"Nothing in this report comes from anywhere else{' but the ledger' if ledger else ''}.</footer>",
-    ]
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(heading)}</title>\n<style>{STYLE}</style></head>\n<body><main>\n"
-        + "\n".join(part for part in body if part)
-        + "\n</main></body></html>\n"
+    bare = release.labelled(title="", units=own.units, source="", date="")
+    shown = list(pictures.release_pictures(bare, names, output or "outcome", **axes or {}))
+    later = [one for one in shown if one.name in ("stages", "learned")]  # which do not tell what came out
+    origin, fit = source_words(own), releases.model_check(release)
+    insecure = "INSECURE: the noise came from a known seed. Do not publish this." if c.insecure else ""
+    listed = plan.hides_inputs or releases.lists_inputs(release)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    signed = "This file has no signature, which would say who vouches for it."
+    parts = {
+        "lead": escape(words.lead(plan)) + (f"<br>{escape(origin)}" if origin else ""),
+        "facts": _facts(release, checked),
+        "insecure": _paragraph("warning", insecure),
+        "pictures": "\n".join(_figure(one) for one in shown if one not in later),
+        "fit": "" if fit is None else _paragraph("fits" if fit.fits else "unchecked", fit.words),
+        "promised": _each("p", words.promise(c)),
+        "limits": _each("li", words.limits(plan.hides_inputs, releases.lists_inputs(release), plan.unit)),
+        "noise": _noise(release, own.units),
+        "budget": _budget(release, ledger),
+        "settings": "".join(map(_row, words.settings_rows(plan, inputs, output))),
+        "learned": _learned(release, names, later),
+        "numbers": _numbers(release, names),
+        "checked": _what_was_checked(checked),
+        "receipt": _receipt(release, ledger is not None),
+    }
+    return _fill(
+        "page",
+        parts,
+        heading=heading,
+        command=f"cloakgp verify {path.name}" + ("" if listed else " --inputs-from INPUTS.parquet"),
+        digest=digest,
+        signed="The file is signed." if getattr(checked, "signed_by", None) else signed,
+        cite=_citation(c, own.changed(title=heading), digest),
+        version=cloakgp.__version__,
+        file=path.name,
+        source=" but the ledger" if ledger else "",
     )
 
 
-def _origin(labels: Labels) -> str:
-    """Source and date, if they are known."""
-    said = source_words(labels)
-    return f"<br>{escape(said)}" if said else ""
+def _fill(part: str, html: Mapping[str, str] | None = None, **texts: object) -> str:
+    """A part of ``report.html``, with HTML, and with texts as they are."""
+    told = {name: escape(str(text)) for name, text in texts.items()}
+    return Template(_parts()[part].rstrip()).substitute(html or {}, **told)
 
 
-def _checked(path: Path) -> Verification | str:
+@cache
+def _parts() -> dict[str, str]:
+    """The parts of ``report.html`` by their names; each stands below its own."""
+    text = Path(__file__).with_name("report.html").read_text(encoding="utf-8")
+    _, *found = re.split(r"^<!-- (\w+) -->\n", text, flags=re.MULTILINE)
+    return dict(zip(found[::2], found[1::2], strict=True))
+
+
+def _checked(path: Path) -> Verification | ValueError:
     """What verifying the file found, or why it failed."""
     try:
         return verify(path)
     except ValueError as error:
-        return str(error)
+        return error
 
 
-def _facts(release: AnyRelease, checked: Verification | str) -> str:
-    c = release.certificate
+def _facts(release: Release, checked: Verification | ValueError) -> str:
+    c, people = release.certificate, words.counted_people(release.plan)
     verified = ("good", "verified", "checked for this report")
-    if isinstance(checked, str):
+    if isinstance(checked, ValueError):
         verified = ("bad", "not verified", "see below")
     elif not checked.complete:
         verified = ("part", "verified in part", f"{checked.missing} not checked: see below")
     facts = [
         ("", f"ε = {c.epsilon:g}", "smaller is more private"),
         ("", f"δ = {c.delta:g}", "smaller is more private"),
-        ("", *_counted(release)),
+        ("", f"{people or c.n_rows:,}", f"{'people' if people else 'rows'}; unit: {c.unit}"),
         verified,
     ]
-    before = getattr(c, "before", ())
-    if before:
-        pairs = "; ".join(f"ε = {epsilon:g}, δ = {delta:g}" for epsilon, delta in before)
+    if c.before:
+        pairs = "; ".join(f"ε = {epsilon:g}, δ = {delta:g}" for epsilon, delta in c.before)
         facts.append(("part", "not the total", f"earlier releases that it was given: {pairs}"))
-    items = "".join(
-        f'<li class="{kind}"><b>{escape(value)}</b><span>{escape(note)}</span></li>'
-        for kind, value, note in facts
-    )
-    return f'<ul class="facts">{items}</ul>'
-
-
-def _counted(release: AnyRelease) -> tuple[str, str]:
-    """How many there are, and the unit of protection."""
-    unit = f"unit: {release.certificate.unit}"
-    if isinstance(release, RowsRelease) and release.plan.rule.population.max_rows is not None:
-        return f"{release.plan.rule.population.size:,}", f"people; {unit}"
-    return f"{release.certificate.n_rows:,}", f"rows; {unit}"
-
-
-def _insecure(release: AnyRelease) -> str:
-    if not release.certificate.insecure:
-        return ""
-    return '<p class="warning">INSECURE: the noise came from a known seed. Do not publish this.</p>'
+    return "".join(_fill("fact", kind=kind, value=value, note=note) for kind, value, note in facts)
 
 
 def _figure(picture: Picture) -> str:
     """A picture for wide and for narrow windows, on light and on dark paper: the browser takes one."""
     sources = {}
-    for narrow in (False, True):
+    for narrow, name in ((False, "wide"), (True, "narrow")):
         figure = picture.figure(narrow)
-        for dark in (False, True):
-            if dark:
+        for paper in ("", "_dark"):
+            if paper:
                 figure.set_layout_engine("none")  # everything stays where it is
                 plots.darken(figure)
-            data = base64.b64encode(pictures.png(figure, _NARROW_DPI if narrow else _DPI)).decode()
-            sources[narrow, dark] = f"data:image/png;base64,{data}"
-    narrow_window, dark_paper = "(max-width: 34rem)", "(prefers-color-scheme: dark)"
-    return (
-        "<figure><picture>"
-        f'<source media="{narrow_window} and {dark_paper}" srcset="{sources[True, True]}">'
-        f'<source media="{narrow_window}" srcset="{sources[True, False]}">'
-        f'<source media="{dark_paper}" srcset="{sources[False, True]}">'
-        f'<img alt="{escape(picture.caption)}" src="{sources[False, False]}"></picture>'
-        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
-    )
+            image = pictures.image(figure, "png", 180 if narrow else 130)
+            sources[name + paper] = base64.b64encode(image).decode()
+    return _fill("figure", sources, caption=picture.caption)
 
 
-def _fit(release: AnyRelease) -> str:
-    """Whether the model fits what came out."""
-    found = model_check(release)
-    if found is None:
-        return ""
-    return f'<p class="{"fits" if found.fits else "unchecked"}">{escape(found.words)}</p>'
-
-
-def _noise(release: AnyRelease, units: str) -> str:
-    noise = noise_of(release)
-    summary = words.noise_summary(noise, bounds_of(release.plan))
-    what = "points over the inputs' range" if release.kind == schema.FUNCTION else "test points"
-    unit = f"in {units}" if units else unit_words(outcome_of(release.plan), "the outcome")
+def _noise(release: Release, units: str) -> str:
+    noise, plan, c = releases.noise_of(release), release.plan, release.certificate
+    unit = f"in {units}" if units else plan.outcome.unit_words("the outcome")
     rows = [["std of the privacy noise", unit, "share of the bounds' width"]]
-    rows += [list(line) for line in words.noise_lines(summary)]
-    c = release.certificate
+    rows += words.noise_lines(words.noise_summary(noise, plan.rule.bounds))
     better = ""
-    if isinstance(c, StagedCertificate):
-        learned = isinstance(release, StagedRelease) and plots.learned_settings(release)
-        also = "; that the model had to be learned is counted" if learned else ""
+    if not plan.alone:
+        also = "; that the model had to be learned is counted" if plots.learned_settings(release) else ""
         better = f"It is what privacy adds to not knowing the curve{also}."
-    elif c.design in ("mse", "max"):
+    elif c.design in DESIGNS and DESIGNS[c.design].objective in (MEAN, LARGEST):
         better = f"No noise that keeps the promise could have a variance more than {c.gap:.2%} lower."
     elif not c.unbiased:
         better = "The released numbers are shrunk towards the prior mean, so noise is not their whole error."
-    return f"{_grid(rows)}<p>Over {len(noise)} {what}. {better}</p>"
+    points = "test points" if plan.function is None else "points over the inputs' range"
+    return _fill("noise", {"grid": _grid(rows)}, n=len(noise), points=points, better=better)
 
 
-def _budget(release: AnyRelease, path: Path, ledger: Ledger | None) -> str:
+def _budget(release: Release, ledger: Ledger | None) -> str:
     """What is left to be spent on the same people, as the ledger says."""
     if ledger is None or release.receipt is None:
         return ""
     balance = ledger.balance(release.receipt.dataset)
-    budget = balance.budget
-    return (
-        f"<h2>What is left of the budget</h2><p>Of (ε = {budget.epsilon:g}, δ = {budget.delta:g}) for data "
-        f"set <code>{escape(balance.dataset)}</code>, {len(balance.events)} "
-        f"spend{' was' if len(balance.events) == 1 else 's were'} made. One more release may have ε up to "
-        f"{balance.left_for_release():.3g} at this δ.</p>"
+    budget, n, left = balance.budget, len(balance.events), balance.left_for_release()
+    return _fill(
+        "budget",
+        epsilon=f"{budget.epsilon:g}",
+        delta=f"{budget.delta:g}",
+        dataset=balance.dataset,
+        spends=f"{n} spend{' was' if n == 1 else 's were'}",
+        left=f"{left:.3g}",
     )
 
 
-def _learned(release: AnyRelease, names: list[str], shown: Sequence[Picture] = ()) -> str:
+def _learned(release: Release, names: list[str], shown: Sequence[Picture] = ()) -> str:
     """Which models hold the weight, where the model was learned; and how it came about."""
-    drawn = "".join(_figure(picture) for picture in shown)
-    more = f"<details><summary>How it came about</summary>{drawn}</details>" if drawn else ""
-    if not isinstance(release, StagedRelease) or not (settings := plots.learned_settings(release)):
-        return more
+    history = _fill("history", {"pictures": "".join(map(_figure, shown))}) if shown else ""
+    if not (settings := plots.learned_settings(release)):
+        return history
     best = settings[0]
     lengths = [
         f"lengthscale of {names[column]}" if len(names) > 1 else "lengthscale" for column in best.numeric
     ]
     shares = [f"share of {part}" for part in best.parts(names)]
     rows = [["kernel", *lengths, *shares, "signal std", "noise std", "weight"]]
-    for one, weight in zip(settings, release.weights.tolist(), strict=True):
+    for one, weight in zip(settings[:10], release.weights.tolist(), strict=False):
         numbers = (*one.lengthscale, *one.shares, one.signal**0.5, one.noise**0.5)
         rows.append([one.family, *(f"{number:.3g}" for number in numbers), f"{weight:.1%}"])
-    return (
-        f"<h2>What was learned</h2>{_grid(rows[: _MODELS + 1])}<p>The models that explain best what came "
-        f"out, learned from it at no further cost. Predictions are a mixture over them.</p>{more}"
-    )
+    return _fill("learned", {"grid": _grid(rows)}) + history
 
 
-def _numbers(release: AnyRelease, names: list[str]) -> str:
-    columns = released_table(release, names, default_points(release))
+def _numbers(release: Release, names: list[str]) -> str:
+    columns = releases.released_table(release, names, releases.default_points(release))
     n = len(next(iter(columns.values())))
-    picked = np.unique(np.linspace(0, n - 1, min(n, _SHOWN)).round().astype(int))
+    picked = np.unique(np.linspace(0, n - 1, min(n, 200)).round().astype(int)).tolist()
     rows = [[name.replace("_", " ") for name in columns]]
-    rows += [[_cell(values[row]) for values in columns.values()] for row in picked.tolist()]
+    rows += [[_cell(values[row]) for values in columns.values()] for row in picked]
     note = f"{len(picked)} of {n} rows" if len(picked) < n else f"All {n} rows"
-    meaning = (
-        "<code>released</code> is what came out, with privacy noise of std <code>noise std</code>. "
-        "<code>denoised</code> is the best estimate from it under the model; it cost no more privacy."
-    )
-    if outcome_of(release.plan) != REAL:
-        meaning = (
-            "The best estimate from all that came out, with its std and the ends of its 95 % interval. What "
-            "privacy adds to not knowing it is <code>noise std</code>."
-        )
-    elif isinstance(release, StagedRelease):
-        meaning = (
-            "<code>released</code> and <code>denoised</code> are the same here: the best estimate from all "
-            "that came out. It is uncertain by <code>denoised std</code> in all, of which privacy's part is "
-            "<code>noise std</code>."
-        )
-    return f"<details><summary>{note}</summary>{_grid(rows)}</details><p>{meaning}</p>"
+    meaning = "told" if release.plan.outcome.told else "direct" if release.plan.alone else "staged"
+    return _fill("numbers", {"grid": _grid(rows)}, rows=note) + _fill(meaning)
 
 
 def _cell(value: Any) -> str:
@@ -303,76 +229,44 @@ def _cell(value: Any) -> str:
     return f"{value:.5g}"
 
 
-def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str, at_hand: bool) -> str:
-    parts = [
-        "<p>The release file holds the integers that were released and all that is needed to work out the "
-        "promise again. With cloakgp installed:</p>",
-        f"<pre><code>{escape(_verify_command(release, path))}</code></pre>",
-        f"<p>This report was made from the file with SHA-256 <code>{_digest(path)}</code>.</p>",
-    ]
-    if isinstance(checked, str):
-        parts.append(f'<p class="warning">{escape(checked)}</p>')
-    else:
-        own = [check for check in checked.checks if not check.startswith(_RECEIPT)]
-        parts.append(_list(f"Checked: {in_shell_words(check)}." for check in own))
-        if not checked.complete or checked.earlier:
-            parts.append(f'<p class="unchecked">{escape(checked.headline)}.</p>')
-            parts.append(_list(f"Not checked: {in_shell_words(what)}." for what in checked.unchecked))
-    if release.receipt is not None:
-        r = release.receipt
-        compared = (
-            "It was compared with the ledger for this report."
-            if at_hand
-            else "Whoever has the ledger can compare: <code>cloakgp ledger verify --release</code>."
-        )
-        parts.append(
-            f"<p>{words.on_record(release.kind)} entry {r.entry} of the ledger, from the budget of data set "
-            f"<code>{escape(r.dataset)}</code>. The ledger's hash was then <code>{escape(r.head)}</code>. "
-            f"{compared}</p>"
-        )
-    signed = not isinstance(checked, str) and checked.signed_by is not None
-    who = (
-        "The file is signed." if signed else "This file has no signature, which would say who vouches for it."
-    )
-    parts.append(f"<p>No file can show that the noise was really drawn at random. {who}</p>")
-    return "".join(parts)
+def _what_was_checked(checked: Verification | ValueError) -> str:
+    if isinstance(checked, ValueError):
+        return _paragraph("warning", str(checked))
+    # Of its receipt in a ledger, verify knows nothing but the custodian's word.
+    own = [check for check in checked.checks if not check.startswith("ledger receipt")]
+    found = f"<ul>{_each('li', (f'Checked: {in_shell_words(check)}.' for check in own))}</ul>"
+    if checked.complete and not checked.earlier:
+        return found
+    left = _each("li", (f"Not checked: {in_shell_words(what)}." for what in checked.unchecked))
+    return f"{found}{_paragraph('unchecked', f'{checked.headline}.')}<ul>{left}</ul>"
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _receipt(release: Release, at_hand: bool) -> str:
+    if release.receipt is None:
+        return ""
+    told = _fill("receipt", on_record=words.on_record(release), **vars(release.receipt))
+    return f"{told}\n{_fill('compared' if at_hand else 'comparable')}"
 
 
-def _how_to_cite(release: AnyRelease, path: Path, labels: Labels) -> str:
+def _citation(c: Any, labels: Labels, digest: str) -> str:
     """One line that names the release and where it can be told from others."""
-    c = release.certificate
-    parts = [labels.source, labels.title, labels.date]
-    said = ". ".join(part.rstrip(".") for part in parts if part)
+    said = ". ".join(part.rstrip(".") for part in (labels.source, labels.title, labels.date) if part)
     promise = f"({c.epsilon:g}, {c.delta:g})-differentially private release, unit: {c.unit}"
-    line = f"{said}. {promise}. Made with cloakgp {cloakgp.__version__}. SHA-256 {_digest(path)}."
-    return f'<p class="cite">{escape(line)}</p>'
+    return f"{said}. {promise}. Made with cloakgp {cloakgp.__version__}. SHA-256 {digest}."
 
 
-def _verify_command(release: AnyRelease, path: Path) -> str:
-    command = f"cloakgp verify {path.name}"
-    if lists_inputs(release) or hides_inputs(release):
-        return command
-    return f"{command} --inputs-from INPUTS.parquet"
+def _paragraph(kind: str, text: str) -> str:
+    return f'<p class="{kind}">{escape(text)}</p>' if text else ""
 
 
-def _paragraphs(kind: str, sentences: Sequence[str]) -> str:
-    return f'<div class="{kind}">{"".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)}</div>'
+def _each(tag: str, texts: Iterable[str]) -> str:
+    return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)
 
 
-def _list(entries: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{escape(entry)}</li>' for entry in entries)}</ul>"
-
-
-def _table(rows: Sequence[tuple[str, str]], kind: str) -> str:
-    body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
-    return f'<table class="{kind}">{body}</table>'
+def _row(cells: Sequence[str]) -> str:
+    return f"<tr>{_each('th', cells[:1])}{_each('td', cells[1:])}</tr>"
 
 
 def _grid(rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in rows[0])
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[1:])
-    return f'<div class="scroll"><table class="numbers"><tr>{head}</tr>{body}</table></div>'
+    body = "".join(f"<tr>{_each('td', row)}</tr>" for row in rows[1:])
+    return f'<div class="scroll"><table class="numbers"><tr>{_each("th", rows[0])}</tr>{body}</table></div>'

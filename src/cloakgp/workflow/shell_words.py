@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from cloakgp.errors import Argument, Phrase, told
+from cloakgp.core.errors import Argument, Phrase, tell
 
 PHRASES = {
     Phrase.CREATE_LEDGER: "cloakgp ledger create",
@@ -37,6 +37,8 @@ PARAMETERS = {
     "X": "inputs",
     "seasons": "season",
     "X_star": "at",
+    "grid": "box",
+    "n_rows": "rows",
     "plan_for: X_star": "then_at",
     "plan_for: epsilon": "then_epsilon",
     "plan_for: delta": "then_delta",
@@ -56,7 +58,7 @@ def in_shell_words(said: BaseException | str, options: Mapping[str, str] | None 
     take keeps its own name.
     """
     known = {} if options is None else options
-    return told(said, lambda part: PHRASES[part] if isinstance(part, Phrase) else _option(part, known))
+    return tell(said, lambda part: PHRASES[part] if isinstance(part, Phrase) else _option(part, known))
 
 
 def _option(argument: Argument, options: Mapping[str, str]) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from cloakgp.accounting import Event
+from cloakgp.core.accounting import Event
+from cloakgp.data.people import ALIKE, EXACT
 from cloakgp.ledger import Balance, Entry, Ledger
-from cloakgp.ledger.units import Protected, Reads
-from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
-from cloakgp.rows.people import ALIKE, EXACT
-from cloakgp.workflow.learned_settings import AnySettings
-from cloakgp.workflow.row_settings import RowSettings
+from cloakgp.ledger.balances import Reads, Terms
+from cloakgp.measure.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
+from cloakgp.release.settings import Settings
 
 _LISTS = {
     "at": "test points",
@@ -23,6 +23,8 @@ _LISTS = {
     "bounds": "rows with bounds of their own",
     "mean": "rows with a prior mean of their own",
     "noise": "rows with a noise variance of their own",
+    "weights": "test points with a weight of their own",
+    "basis": "points that the function stands on",
 }
 """What of settings may be a list, which nobody reads through: how long it is, is told."""
 
@@ -31,64 +33,70 @@ _LISTS = {
 class Request:
     """What the private step is asked for: columns, promise, and lists among the settings."""
 
-    reads: Reads
+    terms: Terms
+    """What is compared with a data set's terms, before anything is read."""
     epsilon: float
-    delta: float
-    whole_rows: bool = False
-    lists: tuple[str, ...] = ()
+    lists: Sequence[str] = ()
     """Such as ``76 test points``."""
-    ids: str = ALIKE
     reading: str = ""
     """How the table is written, if the settings say so."""
 
     @classmethod
-    def of(cls, settings: AnySettings) -> Request:
+    def by_columns(
+        cls,
+        inputs: Sequence[str],
+        output: str,
+        people: str | None,
+        *,
+        epsilon: float,
+        delta: float,
+        whole_rows: bool = False,
+        ids: str = ALIKE,
+        **told: Any,
+    ) -> Request:
+        """What is asked of these columns; inputs are private, too, where whole rows are protected."""
+        private, public = ((*inputs, output), ()) if whole_rows else ((output,), tuple(inputs))
+        unit = (OUTCOME, PERSON, ROW, PERSON_ROWS)[2 * whole_rows + (people is not None)]
+        return cls(Terms(private, public, people, unit.name, delta=delta, ids=ids), epsilon, **told)
+
+    @classmethod
+    def of(cls, settings: Settings) -> Request:
         """What settings ask for."""
-        whole_rows = isinstance(settings, RowSettings)
-        private = (*settings.inputs, settings.output) if whole_rows else (settings.output,)
-        reads = Reads(private, () if whole_rows else tuple(settings.inputs), settings.people)
-        lists = [f"{n} {what}" for name, what in _LISTS.items() if (n := _length(settings, name))]
-        reading = "" if settings.reading is None else str(settings.reading)
-        promise = settings.epsilon, settings.delta
-        return cls(reads, *promise, whole_rows, tuple(lists), settings.ids, reading)
+        s, reading = settings, "" if settings.reading is None else str(settings.reading)
+        lists = [f"{n} {what}" for name, what in _LISTS.items() if (n := _length(getattr(s, name), name))]
+        told: Any = {"epsilon": s.epsilon, "delta": s.delta, "ids": s.ids, "lists": lists, "reading": reading}
+        return cls.by_columns(s.inputs, s.output, s.people, whole_rows=s.hides_inputs, **told)
 
     @property
-    def unit(self) -> str:
-        """Whom it protects."""
-        if self.whole_rows:
-            return (ROW if self.reads.people is None else PERSON_ROWS).name
-        return (OUTCOME if self.reads.people is None else PERSON).name
+    def reads(self) -> Reads:
+        """The columns alone."""
+        return Reads(self.terms.private, self.terms.public, self.terms.people)
 
     @property
-    def terms(self) -> Protected:
-        """What is compared with a data set's terms, before anything is read."""
-        return Protected(self.unit, "", self.reads, self.delta, self.ids)
+    def whole_rows(self) -> bool:
+        """Whether inputs are private, too."""
+        return self.terms.unit in (ROW.name, PERSON_ROWS.name)
 
     def lines(self) -> list[str]:
         """What whoever pays must know, in words."""
-        reads = self.reads
-        who = "" if reads.people is None else f", by the id column {reads.people!r}"
+        terms = self.terms
+        who = "" if terms.people is None else f", by the id column {terms.people!r}"
         said = [
-            ("read privately", _named(reads.private)),
-            ("read and published", _named(reads.public)),
-            ("unit", f"{self.unit}{who}"),
-            ("promises", f"epsilon {self.epsilon:g}, delta {self.delta:g}"),
-            ("ids", "each way of writing one is ANOTHER PERSON" if self.ids == EXACT else ""),
+            ("read privately", ", ".join(map(repr, terms.private))),
+            ("read and published", ", ".join(map(repr, terms.public))),
+            ("unit", f"{terms.unit}{who}"),
+            ("promises", f"epsilon {self.epsilon:g}, delta {terms.delta:g}"),
+            ("ids", "each way of writing one is ANOTHER PERSON" if terms.ids == EXACT else ""),
             ("the table is read as", self.reading),
             ("lists in the settings", ", ".join(self.lists)),
         ]
         return [f"{name}: {value}" for name, value in said if value]
 
 
-def _length(settings: AnySettings, name: str) -> int:
+def _length(value: Any, name: str) -> int:
     """Of a list among settings; 0 if it is none, such as a number, or two bounds for all."""
-    value: Any = getattr(settings, name, None)
     parts = value if name == "bounds" and value is not None else (value,)
     return max(len(part) if np.ndim(part) else 0 for part in parts)
-
-
-def _named(names: tuple[str, ...]) -> str:
-    return ", ".join(map(repr, names))
 
 
 @dataclass(frozen=True)

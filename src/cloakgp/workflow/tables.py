@@ -1,7 +1,9 @@
 """Read public columns of CSV and Parquet files, and write tables. Only the columns asked for are decoded.
 
-Errors name the column and the row, and may quote a cell: these columns are public. What is wrong
-elsewhere in the file is not quoted, since it may stand in a private column.
+A column is told by what it holds: numbers, texts, yes or no, dates. They become numbers by the rules of
+:mod:`cloakgp.data.columns`, which a plan and its release keep. Errors name the column and the row, and may
+quote a cell: these columns are public. What is wrong elsewhere in the file is not quoted, since it may stand
+in a private column.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ import csv
 import io
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,26 +19,30 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.checks import FloatArray
-from cloakgp.errors import InputError, Message, Phrase, missing_extra
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import Argument, InputError, Message, Phrase, missing_extra
+from cloakgp.data import file_cells, frames
+from cloakgp.data.columns import Column, Columns
+from cloakgp.data.file_cells import irregular, read_csv
+from cloakgp.data.formats import Format, are_names, csv_options, detect, header, is_parquet, separator
+from cloakgp.data.frames import Cells, Table
+from cloakgp.data.parquet import files_of
+from cloakgp.data.people import ALIKE
 from cloakgp.files import atomic
-from cloakgp.rows import file_cells
-from cloakgp.rows.file_cells import irregular, read_csv
-from cloakgp.rows.formats import Format, are_names, csv_options, detected, header, is_parquet, separator
-from cloakgp.rows.parquet import files_of
-from cloakgp.rows.people import ALIKE
 
 PathLike = str | os.PathLike[str]
 _NAMED = 5  # bad rows that an error names
 _COMMA = r"^\s*[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?\s*$"  # a number with a decimal comma, or none
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_AS_NUMBER = rf"{_NUMBER}|^[+-]?(inf(inity)?|nan)$"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that spreadsheets run
 _THOUSANDS = r"^\s*[+-]?\d{1,3}(,\d{3})*\s*$"  # which may be one with a comma between thousands
 
 
 def columns_of(path: PathLike) -> list[str]:
     """The names of a table's columns, from its header alone."""
-    _exists(path)
+    if not Path(path).is_file():
+        raise InputError(f"{path}: there is no such file.")
     if is_parquet(path):
         return list(open_parquet(path).schema_arrow.names)
     _pyarrow()
@@ -54,15 +59,15 @@ def columns_of(path: PathLike) -> list[str]:
 
 def check_columns(path: PathLike, wanted: Sequence[str]) -> None:
     """Raise unless a table has these columns, each once."""
-    there_are = columns_of(path)
-    counted = Counter(there_are)
+    there = columns_of(path)
     for name in wanted:
-        if counted[name] == 1:
-            continue
-        if counted[name]:
-            raise InputError(f"{name_of(path)}: column {name!r} is there {counted[name]} times. Rename one.")
-        there = ", ".join(map(repr, there_are[:20])) + (", ..." if len(there_are) > 20 else "")
-        raise InputError(f"{name_of(path)}: there is no column {name!r}. There: {there}.")
+        if there.count(name) > 1:
+            raise InputError(
+                f"{name_of(path)}: column {name!r} is there {there.count(name)} times. Rename one."
+            )
+        if name not in there:
+            shown = ", ".join([*map(repr, there[:20]), *["..."] * (len(there) > 20)])
+            raise InputError(f"{name_of(path)}: there is no column {name!r}. There: {shown}.")
     if len(set(wanted)) < len(wanted):
         raise InputError(f"a column is asked for twice: {', '.join(wanted)}.")
 
@@ -77,7 +82,7 @@ def reading(
     if is_parquet(path):
         return Format()
     check_columns(path, public)
-    form = detected(path)
+    form = detect(path)
     if encoding is not None:
         form = replace(form, encoding=encoding)
     if decimal is not None:
@@ -124,7 +129,6 @@ def _is_utf8(path: PathLike, columns: Sequence[str], form: Format) -> bool:
         )
     except pyarrow.ArrowInvalid:
         return False
-    return True
 
 
 def _has_decimal_comma(words: Any, form: Format) -> bool:
@@ -139,22 +143,31 @@ def _has_decimal_comma(words: Any, form: Format) -> bool:
 
 
 def read_columns(
-    path: PathLike, columns: Sequence[str], form: Format | None = None, complete: bool = True
+    path: PathLike,
+    columns: Sequence[str],
+    form: Format | None = None,
+    complete: bool = True,
+    known: Columns | None = None,
+    new_levels: bool = True,
 ) -> FloatArray:
     """(rows, columns) of numbers, in the order asked for; every one finite, or an error by row number.
 
     They are public: how a CSV file is written is found out from them and the header, unless it is said.
+    Levels and dates become numbers as is `known` of them.
     """
+    if known is not None and is_coded(known):
+        return as_numbers(path, known, read_points(path, known, form), complete, new_levels)
     check_columns(path, columns)
     table = _read_parquet(path, columns) if is_parquet(path) else _read_csv(path, columns, form)
-    matrix = np.empty((table.num_rows, len(columns)))
-    for place, column in enumerate(columns):
-        matrix[:, place] = _numbers(table.column(column))
-        if complete:
-            check_complete(path, column, matrix[:, place])
-    if not len(matrix):
+    numbers = np.column_stack([_numbers(table.column(name)) for name in columns])
+    return _some(path, _complete(path, columns, numbers) if complete else numbers)
+
+
+def _some(path: PathLike, rows: FloatArray) -> FloatArray:
+    """These rows; raises if there are none."""
+    if not len(rows):
         raise InputError(f"{name_of(path)}: there are no rows below the header.")
-    return matrix
+    return rows
 
 
 def read_ids(path: PathLike, column: str, form: Format | None = None, how: str = ALIKE) -> FloatArray:
@@ -163,16 +176,9 @@ def read_ids(path: PathLike, column: str, form: Format | None = None, how: str =
     for file in files_of(Path(path)):
         check_columns(file, [column])
     ids = file_cells.read_ids(path, column, form, how)
-    missing = np.flatnonzero(np.isnan(ids))
-    if len(missing):
-        raise InputError(
-            f"{name_of(path)}: column {column!r} must name someone in every row; "
-            f"{_rows(missing[: _NAMED + 1].tolist())} not. Rows of an unknown person cannot be protected "
-            "together: leave them out, or give them an id."
-        )
-    if not len(ids):
-        raise InputError(f"{name_of(path)}: there are no rows below the header.")
-    return ids
+    remedy = "Rows of an unknown person cannot be protected together: leave them out, or give them an id."
+    _refuse(path, column, "must name someone in every row", np.isnan(ids), remedy)
+    return _some(path, ids)
 
 
 def write_columns(path: PathLike, columns: Mapping[str, Any]) -> None:
@@ -185,11 +191,13 @@ def encoded(columns: Mapping[str, Any], parquet: bool = False, between: str = ",
 
     In CSV, texts that a spreadsheet would run as formulas have an apostrophe before them.
     """
-    pyarrow = _pyarrow()
-    arrays = {name: np.asarray(values) for name, values in columns.items()}
-    if not parquet:
-        arrays = {name: _no_formulas(values) for name, values in arrays.items()}
-    table = pyarrow.table({name: _cells(values) for name, values in arrays.items()})
+    pyarrow, arrays = _pyarrow(), {}
+    for name, values in columns.items():
+        column = np.asarray(values)
+        if not parquet and column.dtype.kind in "OU":  # only texts are looked at
+            column = np.array([_no_formula(cell) for cell in column.tolist()], dtype=object)
+        arrays[name] = _cells(column)
+    table = pyarrow.table(arrays)
     out = io.BytesIO()
     if parquet:
         from pyarrow import parquet as writer
@@ -210,13 +218,6 @@ def _no_formula(cell: Any) -> Any:
     """The cell; if it is a text that begins like a formula and is no number, with an apostrophe."""
     risky = isinstance(cell, str) and cell.startswith(_FORMULA) and not re.fullmatch(_NUMBER, cell)
     return f"'{cell}" if risky else cell
-
-
-def _no_formulas(values: Any) -> Any:
-    """The same of a column; only texts are looked at."""
-    if values.dtype.kind not in "OU":
-        return values
-    return np.array([_no_formula(cell) for cell in values.tolist()], dtype=object)
 
 
 def _cells(values: Any) -> Any:
@@ -249,7 +250,7 @@ def numbers_in(words: Any, form: Format) -> FloatArray | None:
         return None
 
 
-def some_numbers(words: Any, form: Format) -> bool:
+def _some_numbers(words: Any, form: Format) -> bool:
     """Whether a cell is a number."""
     from pyarrow import compute
 
@@ -271,71 +272,47 @@ def check_numbers(
     path: PathLike, column: str, words: Any, form: Format, remedy: str = "Encode dates and categories first."
 ) -> None:
     """Raise, with row numbers, if a cell of a public column is not a number."""
-    import pyarrow
+    if numbers_in(words, form) is not None:
+        return
     from pyarrow import compute
 
-    trimmed = _with_points(words, form)
+    fine = compute.match_substring_regex(_with_points(words, form), _AS_NUMBER, ignore_case=True)
+    _refuse(path, column, "must hold numbers", ~fine.fill_null(True).to_numpy(zero_copy_only=False), remedy)
 
-    def bad_from(start: int, stop: int) -> int | None:
-        """The first row in [start, stop) that is not a number, by halving."""
-        try:
-            compute.cast(trimmed.slice(start, stop - start), pyarrow.float64())
-        except pyarrow.ArrowInvalid:
-            if stop - start == 1:
-                return start
-            middle = (start + stop) // 2
-            first = bad_from(start, middle)
-            return bad_from(middle, stop) if first is None else first
-        return None
 
-    bad: list[int] = []
-    while len(bad) <= _NAMED:
-        row = bad_from(bad[-1] + 1 if bad else 0, len(trimmed))
-        if row is None:
-            break
-        bad.append(row)
-    if bad:
-        said = f"{name_of(path)}: column {column!r} must hold numbers; {_rows(bad)} not. "
-        raise InputError(Message(said, remedy))
+def _complete(path: PathLike, columns: Sequence[str], numbers: FloatArray) -> FloatArray:
+    for name, column in zip(columns, numbers.T, strict=True):
+        check_complete(path, name, column)
+    return numbers
 
 
 def check_complete(path: PathLike, column: str, values: FloatArray) -> None:
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise InputError(
-            Message(
-                f"{name_of(path)}: column {column!r} must hold a finite number in every row; "
-                f"{_rows(bad[: _NAMED + 1].tolist())} not. Leave such rows out (for a plan, with ",
-                Phrase.DROP_INPUTS,
-                "), or fill them in by public knowledge only, never by their outcome.",
-            )
-        )
+    """Raise, with row numbers, if a public column lacks a number."""
+    left_out = "Leave such rows out (for a plan, with ", Phrase.DROP_INPUTS
+    filled = "), or fill them in by public knowledge only, never by their outcome."
+    _refuse(path, column, "must hold a finite number in every row", ~np.isfinite(values), *left_out, filled)
 
 
-def _rows(rows: Sequence[int]) -> str:
-    """ "rows 3 and 7 do" and the like, counted from 1 below the header."""
-    shown = [str(row + 1) for row in rows[:_NAMED]]
-    if len(rows) > _NAMED:
-        return f"rows {', '.join(shown)} and others do"
-    if len(shown) == 1:
-        return f"row {shown[0]} does"
-    return f"rows {', '.join(shown[:-1])} and {shown[-1]} do"
+def _refuse(path: PathLike, column: str, must: str, wrong: Any, *remedy: str) -> None:
+    """Raise if some rows are wrong: "rows 3 and 7 do not" and the like, counted from 1 below the header."""
+    rows = [str(row + 1) for row in np.flatnonzero(wrong)[: _NAMED + 1]]
+    if not rows:
+        return
+    shown = f"rows {', '.join(rows[:-1])} and {rows[-1] if len(rows) <= _NAMED else 'others'} do"
+    shown = f"row {rows[0]} does" if len(rows) == 1 else shown
+    raise InputError(Message(f"{name_of(path)}: column {column!r} {must}; {shown} not. ", *remedy))
 
 
 def _read_parquet(path: PathLike, columns: Sequence[str]) -> Any:
-    pyarrow = _pyarrow()
-    file = open_parquet(path)
+    schema = open_parquet(path).schema_arrow
     for column in columns:
-        kind = file.schema_arrow.field(column).type
+        kind = schema.field(column).type
         if not _is_numeric(kind):
             raise InputError(
                 f"{name_of(path)}: column {column!r} must hold numbers; it holds {kind}. Encode dates and "
                 "categories as numbers first."
             )
-    try:
-        return file.read(columns=list(columns))
-    except (pyarrow.ArrowException, OSError):
-        raise InputError(f"{name_of(path)}: cannot be read as Parquet; it may be damaged.") from None
+    return open_parquet(path, columns)
 
 
 def _is_numeric(kind: Any) -> bool:
@@ -343,13 +320,14 @@ def _is_numeric(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-def open_parquet(path: PathLike) -> Any:
-    """A Parquet file, of which nothing but the schema was read."""
+def open_parquet(path: PathLike, columns: Sequence[str] | None = None) -> Any:
+    """A Parquet file, of which nothing but the schema was read; or these columns of it."""
     pyarrow = _pyarrow()
     from pyarrow import parquet
 
     try:
-        return parquet.ParquetFile(str(path))
+        file = parquet.ParquetFile(str(path))
+        return file if columns is None else file.read(columns=list(columns))
     except (pyarrow.ArrowException, OSError):
         raise InputError(f"{name_of(path)}: cannot be read as Parquet; it may be damaged.") from None
 
@@ -368,11 +346,6 @@ def _numbers(column: Any) -> FloatArray:
     return np.frombuffer(cast.buffers()[1], np.float64, len(cast), 8 * cast.offset).copy()
 
 
-def _exists(path: PathLike) -> None:
-    if not Path(path).is_file():
-        raise InputError(f"{path}: there is no such file.")
-
-
 def name_of(path: PathLike) -> str:
     """Of a file, in messages."""
     return Path(path).name
@@ -384,3 +357,131 @@ def _pyarrow() -> Any:
     except ImportError:
         raise missing_extra("reading tables", "pyarrow", "cli") from None
     return pyarrow
+
+
+# What columns hold
+
+
+def find_columns(
+    path: PathLike,
+    inputs: Sequence[str],
+    output: str,
+    people: str | None = None,
+    categories: Sequence[str] = (),
+    form: Format | None = None,
+) -> Columns:
+    """What the public inputs of a table are; `categories` hold levels, whatever they look like."""
+    for name in categories:
+        if name not in inputs:
+            raise InputError(f"--categories: {name!r} is not among the inputs: {', '.join(inputs)}.")
+    if not categories and are_numbers(path, inputs, form):
+        return numbers_named(inputs, output, people)
+    table = _read_table(path, inputs, form, categories=categories)
+    found = Columns.of(table, levels={name: _levels(table[name]) for name in categories})
+    return _with_roles(found, output, people)
+
+
+def numbers_named(inputs: Sequence[str], output: str, people: str | None = None) -> Columns:
+    """The columns of a table of numbers."""
+    return _with_roles(Columns(tuple(map(Column, inputs))), output, people)
+
+
+def _with_roles(columns: Columns, output: str, people: str | None) -> Columns:
+    return replace(columns, response=output, people="" if people in columns.names else people or "")
+
+
+def is_coded(columns: Columns | None) -> bool:
+    """Whether some column is not of plain numbers."""
+    return columns is not None and any(one.levels or one.origin for one in columns.inputs)
+
+
+def read_points(path: PathLike, columns: Columns, form: Format | None = None) -> Table:
+    """The columns of a public table that a plan's were like: each is read as the plan's was."""
+    return _read_table(path, columns.names, form, columns)
+
+
+def as_numbers(
+    path: PathLike, columns: Columns, table: Table, complete: bool = True, new_levels: bool = True
+) -> FloatArray:
+    """(rows, columns) a table's cells as numbers, all of them known; or an error by row number."""
+    numbers = columns.numbers(table, name_of(path), new_levels=new_levels)
+    return _complete(path, columns.names, numbers) if complete else numbers
+
+
+def _read_table(
+    path: PathLike,
+    names: Sequence[str],
+    form: Format | None,
+    known: Columns | None = None,
+    categories: Sequence[str] = (),
+) -> Table:
+    """Public columns, each by what it holds, or as it is known."""
+    check_columns(path, names)
+    if is_parquet(path):
+        table = frames.read(open_parquet(path, names))
+        assert table is not None  # it has names
+        return table
+    form = reading(path, names) if form is None else form
+    words = read_words(path, names, form)
+    columns = [None] * len(names) if known is None else known.inputs
+    return Table(
+        {
+            name: _found(path, name, words.column(name), form, name in categories)
+            if column is None
+            else _as_known(path, column, words.column(name), form)
+            for name, column in zip(names, columns, strict=True)
+        }
+    )
+
+
+def _found(path: PathLike, name: str, words: Any, form: Format, category: bool) -> Cells:
+    """A column by its cells."""
+    numbers = numbers_in(words, form)
+    whole = numbers is not None and bool((np.isnan(numbers) | (numbers == np.rint(numbers))).all())
+    if numbers is not None and (whole or not category):
+        return Cells(numbers)
+    if not category and _some_numbers(words, form):  # a slip of the pen makes no category
+        remedy = Message("If it is a category all the same, say ", Argument("categories"), f" {name}.")
+        check_numbers(path, name, words, form, remedy)
+    return _texts(words) if category else _booleans(_texts(words))
+
+
+def _as_known(path: PathLike, column: Column, words: Any, form: Format) -> Cells:
+    """A column as one that is known."""
+    first = column.levels[0] if column.levels else None
+    if isinstance(first, str) or column.origin:
+        return _texts(words)
+    if isinstance(first, bool):
+        found = _booleans(_texts(words))
+        if not any(isinstance(one, str) for one in found.values):
+            return found
+    check_numbers(path, column.name, words, form)
+    numbers = numbers_in(words, form)
+    assert numbers is not None  # as was checked
+    return Cells(numbers)
+
+
+def _texts(words: Any) -> Cells:
+    from pyarrow import compute
+
+    return Cells(frames.objects(compute.utf8_trim_whitespace(words).to_pylist()))
+
+
+def _booleans(texts: Cells) -> Cells:
+    """Yes or no, if all of these say so; else texts."""
+    small = [None if text is None else text.lower() for text in texts.values]
+    if not {*small} <= {None, "true", "false"}:
+        return texts
+    return Cells(frames.objects(None if one is None else one == "true" for one in small))
+
+
+def _levels(cells: Cells) -> list[Any]:
+    """Those that are there, sorted; whole numbers as such."""
+    if cells.levels is not None:
+        return list(cells.levels)
+    if cells.values.dtype.kind == "f":
+        known = np.unique(cells.values[~np.isnan(cells.values)])
+        if (known != np.rint(known)).any():
+            raise InputError("--categories: levels must be texts or whole numbers.")
+        return [int(level) for level in known]
+    return sorted({one for one in cells.values.tolist() if one is not None})

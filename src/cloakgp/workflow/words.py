@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from cloakgp.checks import FloatArray
-from cloakgp.files import schema
-from cloakgp.measurements.staged_certificate import AnyCertificate
-from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
-from cloakgp.model.hyperprior import Hyperprior
-from cloakgp.model.outcome import CHANCES, CLASSES, COUNT, REAL, YES_NO
-from cloakgp.plans.functions import FunctionPlan
-from cloakgp.plans.opening import AnyPlan
-from cloakgp.plans.predictions import Plan
-from cloakgp.plans.staged import StagedPlan
-from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.plots import inducing_words
-from cloakgp.plots.labels import outcome_of
-from cloakgp.rows.columns import DATE, LEVEL, Column
-from cloakgp.workflow import boxes
-from cloakgp.workflow.outcomes import noise_words, outcome_words
-
-_LEVELS = 10  # shown
+from cloakgp.core.checks import FloatArray
+from cloakgp.data.columns import Column, Columns
+from cloakgp.data.grid import Grid
+from cloakgp.designs import DESIGNS
+from cloakgp.measure.certificate import Certificate
+from cloakgp.measure.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
+from cloakgp.model.gp import GaussianProcess
+from cloakgp.model.outcome import Outcome
+from cloakgp.plots.shown import inducing_words
+from cloakgp.posterior.model_check import ModelCheck
+from cloakgp.release.plan import Plan
+from cloakgp.release.release import Release
+from cloakgp.workflow import releases
 
 
-def promise(certificate: AnyCertificate) -> list[str]:
+def promise(certificate: Certificate) -> list[str]:
     """What is promised to each person, in a few sentences."""
     c = certificate
     if c.insecure:
@@ -37,69 +32,55 @@ def promise(certificate: AnyCertificate) -> list[str]:
     # Two outcomes, equally likely beforehand: with Gaussian noise the best guess is right this often.
     chance = 100 * min(1.0, NormalDist().cdf(c.mu / 2) + c.delta_slack)
     times = "exp(epsilon)" + (f" = {math.exp(c.epsilon):.3g}" if c.epsilon < 20 else "")
-    told = _TOLD[c.unit]
+    changed, which, what, _ = _OF_UNIT[c.unit]
+    through = "one person" if "person" in c.unit else "one row"
     return [
-        f"What was released would have come out with nearly the same probability if {told.changed}.",
-        f"Somebody who knows everything else, and must tell which of two {told.which}, would be right "
+        f"What was released would have come out with nearly the same probability if {changed}.",
+        f"Somebody who knows everything else, and must tell which of two {which}, would be right "
         f"in at most {math.ceil(chance * 10) / 10:g} % of all cases. By tossing a coin it would be 50 %.",
-        f"In the field's terms: ({c.epsilon:g}, {c.delta:g})-differential privacy for {told.what}. No result "
-        f"becomes more than {times} times as likely through {told.through}, but for a probability of at most "
+        f"In the field's terms: ({c.epsilon:g}, {c.delta:g})-differential privacy for {what}. No result "
+        f"becomes more than {times} times as likely through {through}, but for a probability of at most "
         f"{c.delta:g}.",
     ]
 
 
-class _Told(NamedTuple):
-    """A unit of protection, in the sentences above."""
-
-    changed: str
-    which: str
-    what: str
-    through: str
-
-
-_TOLD = {
-    OUTCOME.name: _Told(
+_OF_UNIT = {
+    OUTCOME.name: (
         "any one row's outcome had been something else",
         "outcomes a row has",
         "the outcome of one row",
-        "one row",
+        "Each row's outcome is protected by itself: whoever has several rows is not protected with all of "
+        "them. A plan that names the column of people protects each person, however many rows they have.",
     ),
-    PERSON.name: _Told(
+    PERSON.name: (
         "all outcomes of any one person had been something else",
         "sets of outcomes a person has",
         "all outcomes of one person",
-        "one person",
+        "Who has which rows is public, too: not the ids, but which rows are the same person's.",
     ),
-    ROW.name: _Told(
-        "any one row, inputs and outcome, had been any other", "rows is there", "one whole row", "one row"
+    ROW.name: (
+        "any one row, inputs and outcome, had been any other",
+        "rows is there",
+        "one whole row",
+        "Each row is protected by itself: whoever has several rows is not protected with all of them. A plan "
+        "that names the column of people protects each person, with as many rows as it counts of each.",
     ),
-    PERSON_ROWS.name: _Told(
+    PERSON_ROWS.name: (
         "all rows of any one person, inputs and outcomes, had been any others",
         "sets of rows a person has",
         "all rows of one person",
-        "one person",
+        "Of each person no more rows count than the settings say.",
     ),
 }
-_WHOM = {
-    OUTCOME.name: "Each row's outcome is protected by itself: whoever has several rows is not protected with "
-    "all of them. A plan that names the column of people protects each person, however many rows they have.",
-    PERSON.name: "Who has which rows is public, too: not the ids, but which rows are the same person's.",
-    ROW.name: "Each row is protected by itself: whoever has several rows is not protected with all of them. "
-    "A plan that names the column of people protects each person, with as many rows as it counts of each.",
-    PERSON_ROWS.name: "Of each person no more rows count than the settings say.",
-}
+"""What could have been otherwise, what nobody can tell, what is protected, and what is not."""
 
 
 def limits(hides_inputs: bool = False, lists_inputs: bool = True, unit: str = OUTCOME.name) -> list[str]:
     """What is not promised to whom a unit of protection names."""
-    shown = "The inputs are public: they are in the release file as they are, and so is the number of rows."
+    listed = "they are in the release file as they are"
+    shown = f"The inputs are public: {listed if lists_inputs else _SUMS}, and so is the number of rows."
     if hides_inputs:
         shown = "The inputs are not in the file, but a row's input is not itself protected."
-    elif not lists_inputs:
-        shown = (
-            "The inputs are public: sums over them and their digest are in the release file, and so is the "
-            "number of rows."
-        )
     if unit in (ROW.name, PERSON_ROWS.name):
         counted = "rows" if unit == ROW.name else "people"
         shown = (
@@ -107,34 +88,42 @@ def limits(hides_inputs: bool = False, lists_inputs: bool = True, unit: str = OU
         )
     return [
         shown,
-        _WHOM[unit],
+        _OF_UNIT[unit][-1],
         "Other releases about the same people add to what is told. A ledger keeps count of that.",
         "Whatever was computed from the outcomes elsewhere is not covered: bounds, settings, or which rows "
         "to keep.",
     ]
 
 
-_OUTCOMES = {
-    REAL: "A Gaussian-process regression",
-    YES_NO: "Probabilities of a yes",
-    COUNT: "Rates of counts",
-    CLASSES: "Probabilities of classes",
-}
+_SUMS = "their digest, and the cells that they are in, are in the release file"
 
 
-def lead(plan: AnyPlan) -> str:
+def lead(plan: Plan) -> str:
     """What a release is, in a sentence."""
-    private = "inputs and outcomes" if isinstance(plan, RowsPlan) else "outcomes"
-    what = _OUTCOMES[outcome_of(plan)]
-    of = "of" if outcome_of(plan) == REAL else "by a Gaussian process, from"
-    return f"{what} {of} private {private}, released under differential privacy."
+    private = "outcomes" if plan.grid is None else "inputs and outcomes"
+    return f"{plan.outcome.lead} private {private}, released under differential privacy."
 
 
-def population(plan: AnyPlan) -> str:
+def counted_people(plan: Plan) -> int:
+    """How many people there are, where all of their rows are protected; else 0."""
+    whole = plan.rule.population
+    return 0 if whole is None or whole.max_rows is None else whole.size
+
+
+def population(plan: Plan) -> str:
     """How many rows a plan is for; or how many people, and rows of each."""
-    if isinstance(plan, RowsPlan) and plan.rule.population.max_rows is not None:
-        return f"at most {plan.rule.population.each} rows of each of {plan.rule.population.size} people"
+    whole, people = plan.rule.population, counted_people(plan)
+    if whole is not None and people:
+        return f"at most {whole.each} rows of each of {people} people"
     return f"{plan.certificate.n_rows} rows"
+
+
+def on_record(release: Release) -> str:
+    """How a receipt is told: that of stages that follow from each other names the last one's answer."""
+    return "Paid for by" if release.plan.alone else "On record up to"
+
+
+# How much noise there is
 
 
 def noise_summary(noise_std: FloatArray, bounds: tuple[float, float]) -> dict[str, float]:
@@ -148,103 +137,116 @@ def noise_summary(noise_std: FloatArray, bounds: tuple[float, float]) -> dict[st
     }
 
 
-def noise_lines(summary: Mapping[str, float]) -> list[tuple[str, str, str]]:
+def facts(release: Release, fit: ModelCheck | None) -> dict[str, Any]:
+    """The promise, the noise, and whether the model fits: as plain data."""
+    noise = noise_summary(releases.noise_of(release), release.plan.rule.bounds)
+    check = None if fit is None else {**vars(fit), "words": fit.words}
+    return {"certificate": release.certificate.to_dict(), "noise_std": noise, "model_check": check}
+
+
+def noise_lines(summary: Mapping[str, float]) -> list[list[str]]:
     """(name, std, share of the bounds' width) of a noise summary."""
     width = summary["bounds_width"]
     names = {"smallest": "smallest", "median": "median", "rms": "root mean square", "largest": "largest"}
     return [
-        (words, f"{summary[key]:.4g}", f"{100 * summary[key] / width:.2g} %") for key, words in names.items()
+        [words, f"{summary[key]:.4g}", f"{100 * summary[key] / width:.2g} %"] for key, words in names.items()
     ]
 
 
-DESIGNS = {
-    "mse": "least noise on average over the test points",
-    "max": "least noise at the worst test point",
-    "posterior": "least error of denoised predictions",
-    "volume": "the paper's smallest noise volume",
-    "function": "the whole function, to be asked anywhere",
-}
+# What was set: names and values for a table
 
 
-KINDS = {
-    schema.PREDICTIONS: "predictions",
-    schema.FUNCTION: "a function",
-    schema.STAGED: "predictions, released in stages",
-}
-
-
-def on_record(kind: str) -> str:
-    """How a release's receipt is told: that of one in stages names its last answer, not the charge."""
-    return "On record up to" if kind == schema.STAGED else "Paid for by"
+def there(rows: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
+    """Those rows of a table that have a value."""
+    return [(name, str(value)) for name, value in rows if value]
 
 
 def settings_rows(
-    plan: AnyPlan, inputs: list[str] | None = None, output: str | None = None
+    plan: Plan, inputs: list[str] | None = None, output: str | None = None
 ) -> list[tuple[str, str]]:
-    """(name, value) of everything that was set, for a table."""
-    rows = _learned_rows(plan) if isinstance(plan, StagedPlan) else _set_rows(plan)
-    if output:
-        rows.insert(0, ("private output", output))
-    if inputs:
-        kind = "private inputs" if isinstance(plan, RowsPlan) else "public inputs"
-        rows.insert(0, (kind, ", ".join(inputs)))
-    return rows
-
-
-_EACH = "each is planned from what came out before it"
-
-
-def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
-    c, (low, high), prior = plan.certificate, plan.rule.bounds, plan.rule.prior
-    model = [("kernel", repr(plan.gp.kernel)), *noise_words(plan.rule.outcome, plan.gp.noise)]
-    if isinstance(prior, Hyperprior):
-        model = [("model", learned_words(prior.kernels))]
-    earlier, chances = len(plan.rule.given), plan.rule.outcome in CHANCES
-    return [
-        ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
-        *model,
-        *([("given", f"{earlier} earlier release(s) of the same outcomes")] if earlier else []),
-        *outcome_words(plan.rule.outcome, plan.rule.classes),
-        *([] if chances else [("bounds", f"{low:g} to {high:g}; outcomes outside are clipped")]),
-        ("stages", "1" if plan.stages == 1 else f"{plan.stages}, under one promise; {_EACH}"),
-        *([("box", "; ".join(boxes.range_words(plan.grid)))] if isinstance(plan, RowsPlan) else []),
+    """Everything that was set."""
+    c, rule, alone = plan.certificate, plan.rule, plan.alone
+    families = rule.prior.kernels  # that it is learned among
+    gp: Any = None if families else plan.gp
+    pairs = "" if not alone or isinstance(gp.bounds[0], float) else "one pair per row, within "
+    bounds = f"{pairs}{bounds_words(gp.limits if alone else rule.bounds)}; outcomes outside are clipped"
+    in_turn = ", under one promise; each is planned from what came out before it" if plan.stages > 1 else ""
+    design = DESIGNS[c.design].text if c.design in DESIGNS else "the whole function, to be asked anywhere"
+    rows = [
+        ("public inputs" if plan.grid is None else "private inputs", ", ".join(inputs or ())),
+        ("private output", output),
+        ("promise", promise_words(c.epsilon, c.delta, c.unit)),
+        *model_rows(gp, rule.outcome, families),
+        ("given", rule.given and f"{len(rule.given)} earlier release(s) of the same outcomes"),
+        ("outcomes are", not alone and rule.outcome.told and rule.outcome.in_detail),
+        ("bounds", not rule.outcome.fixed_bounds and bounds),
+        ("prior mean", alone and mean_words(gp.mean)),
+        ("design", alone and f"{c.design}: {design}"),
+        ("calibration", alone and c.calibration),
+        ("stages", not alone and f"{plan.stages}{in_turn}"),
+        ("box", range_words(plan.grid)),
         ("rows", population(plan).removesuffix(" rows")),
-        ("numbers released", f"at most {c.n_measurements}"),
+        ("numbers released", f"{'' if alone else 'at most '}{c.n_measurements}"),
     ]
+    return there(rows)
 
 
-def column_words(column: Column) -> str:
-    """What the numbers of an input stand for."""
-    if column.kind == DATE:
+def model_rows(
+    gp: GaussianProcess | None, outcome: Outcome, kernels: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """A model that is known, or what it is learned among."""
+    if gp is None:
+        what = f"learned on the way: lengthscales, signal and noise, kernel {' or '.join(kernels)}"
+        return [("model", what)]
+    each: Any = gp.noise
+    noise = f"variance {each:.6g}" if np.ndim(each) == 0 else f"{len(each)} variances, one per row"
+    noise += f" times the {outcome.told}" if outcome.told else ""
+    rows = [
+        ("kernel", repr(gp.kernel)),
+        ("approximation", inducing_words(gp)),
+        ("observation noise", outcome.scattered and noise),
+    ]
+    return there(rows)
+
+
+def promise_words(epsilon: float, delta: float, unit: str) -> str:
+    """A promise in a line."""
+    return f"epsilon {epsilon:g}, delta {delta:g}, unit: {unit}"
+
+
+def mean_words(mean: Any) -> str:
+    """A prior mean."""
+    return f"{mean:g}" if isinstance(mean, float) else "one per row"
+
+
+def bounds_words(bounds: tuple[Any, Any]) -> str:
+    """Of outcomes."""
+    alike = np.ndim(bounds[0]) == np.ndim(bounds[1]) == 0
+    return f"{bounds[0]:g} to {bounds[1]:g}" if alike else "one pair for each row"
+
+
+def range_words(grid: Grid | None) -> str:
+    """Each input's range or levels; nothing where inputs are public."""
+    axes = () if grid is None else grid.axes
+    return "; ".join(f"{axis.name}: {_extent(grid, axis)}" for axis in axes)
+
+
+def _extent(grid: Any, axis: Any) -> str:
+    if axis.category:
+        return ", ".join(map(str, axis.levels))
+    low, high = (end if isinstance(end, str) else f"{end:g}" for end in grid.ends(axis))
+    return f"{low} to {high} in {axis.cells} cells"
+
+
+def column_rows(columns: Columns) -> list[tuple[str, str]]:
+    """Each input, and what its numbers stand for."""
+    return [(f"input {column.name}", _column_words(column)) for column in columns.inputs]
+
+
+def _column_words(column: Column) -> str:
+    if column.origin:
         return f"dates, in days since {column.origin}"
-    if column.kind == LEVEL:
-        shown = ", ".join(map(str, column.levels[:_LEVELS]))
-        more = len(column.levels) - _LEVELS
+    if column.levels:
+        shown, more = ", ".join(map(str, column.levels[:10])), len(column.levels) - 10
         return f"a category: {shown}" + (f" and {more} more" if more > 0 else "")
     return f"numbers, {column.unit}" if column.unit else "numbers"
-
-
-def learned_words(kernels: Sequence[str]) -> str:
-    """What is said in place of a kernel."""
-    return f"learned on the way: lengthscales, signal and noise, kernel {' or '.join(kernels)}"
-
-
-def _set_rows(plan: Plan | FunctionPlan) -> list[tuple[str, str]]:
-    gp, c = plan.gp, plan.certificate
-    noise = f"{gp.noise:.6g}" if isinstance(gp.noise, float) else f"{len(gp.noise)} variances, one per row"
-    of_each = "" if isinstance(gp.bounds[0], float) else "one pair per row, within "
-    rows = [
-        ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
-        ("kernel", repr(gp.kernel)),
-        ("observation noise", f"variance {noise}"),
-        ("bounds", f"{of_each}{gp.limits[0]:g} to {gp.limits[1]:g}; outcomes outside are clipped"),
-        ("prior mean", f"{gp.mean:g}" if isinstance(gp.mean, float) else "one per row"),
-        ("design", f"{c.design}: {DESIGNS.get(c.design, '')}"),
-        ("calibration", c.calibration),
-        ("rows", str(c.n_rows)),
-        ("numbers released", str(c.n_measurements)),
-    ]
-    approximation = inducing_words(gp)
-    if approximation is not None:
-        rows.insert(2, ("approximation", approximation))
-    return rows

@@ -6,13 +6,6 @@ import { h } from "../ui/dom.js";
 import { choice } from "../ui/forms.js";
 import { tip } from "../ui/tip.js";
 
-const DESIGNS = [
-  ["mse", "least noise on average"],
-  ["posterior", "least error of denoised predictions"],
-  ["max", "least noise at the worst test point"],
-  ["volume", "the paper's smallest noise volume"],
-];
-
 const KINDS = [
   ["predictions", "predictions at these points"],
   ["function", "the whole function"],
@@ -20,7 +13,7 @@ const KINDS = [
 
 export function noiseShape(changed) {
   const d = draft.get();
-  const { design, kind } = session.get().defaults;
+  const { design, designs, kind } = session.get().defaults;
   return h(
     "details",
     { class: "more", open: d.design !== design || d.kind !== kind },
@@ -36,7 +29,7 @@ export function noiseShape(changed) {
           disabled: d.kind === "function",
           onchange: (event) => draft.set({ design: event.target.value }),
         },
-        DESIGNS.map(([value, words]) =>
+        Object.entries(designs).map(([value, words]) =>
           h("option", { value, selected: value === d.design }, `${value}: ${words}`),
         ),
       ),

@@ -17,7 +17,7 @@ const whom = (value) =>
     value.public ? `; published inputs: ${listed(value.public)}` : "",
   ].join("");
 
-const TERMS = ["unit", "partition", "people", "release_delta"]; // said in other words
+const TERMS = ["unit", "partition", "people", "release_delta", "stages"]; // said in other words
 
 function what(entry) {
   const value = entry.what;
@@ -27,8 +27,7 @@ function what(entry) {
   if (entry.kind === "created")
     return `with ε ${number(value.epsilon)}, δ ${number(value.delta)}${value.pure ? `, of which ${number(value.pure)} set aside for selections` : ""}${whom(value)}`;
   if (entry.kind === "allowed") return `private columns: ${listed(value.private)}; at no cost`;
-  if (entry.kind === "planned") return "a stage, before its answer; at no cost";
-  if (entry.kind === "answered") return "a stage; at no cost";
+  if (entry.kind === "answered") return "a later stage; at no cost";
   if (value.kind === "Gaussian")
     return `Gaussian noise with μ ${number(value.mu, 3)} on ${value.n_measurements} number${value.n_measurements === 1 ? "" : "s"}${whom(value)}`;
   const said = Object.entries(value)
@@ -51,7 +50,7 @@ const cells = (entry) => [
 ];
 
 // Between the first and the last stage of a release there are many, and none of them costs anything.
-const isFree = (entry) => entry.kind === "planned" || entry.kind === "answered";
+const isFree = (entry) => entry.kind === "answered";
 
 export function ledgerEntries(entries) {
   const newest = [...entries].reverse();

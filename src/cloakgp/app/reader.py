@@ -1,0 +1,293 @@
+"""What is read of releases: numbers, predictions, maps, pictures, reports. Free, and the same each time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from cloakgp.app.errors import bad_input, public_work
+from cloakgp.app.limits import Most
+from cloakgp.app.releases import Releases
+from cloakgp.app.settings import AskMap, as_points, coded
+from cloakgp.app.work import Cache, current
+from cloakgp.core.checks import FloatArray
+from cloakgp.data.chunks import spread_evenly
+from cloakgp.data.columns import Column
+from cloakgp.ledger import Ledger
+from cloakgp.measure.statistics import Present
+from cloakgp.plots import learned_settings, surface_of
+from cloakgp.plots.shown import classes_of, numeric_inputs
+from cloakgp.plots.surface import VIEWS, is_unknown, plane
+from cloakgp.release.release import Release
+from cloakgp.verification import verify
+from cloakgp.workflow import releases as release_files
+from cloakgp.workflow import report, tables
+from cloakgp.workflow.pictures import has_map, release_map, release_pictures
+
+_NUMBERS = {"denoised": "mean", "denoised_std": "std", "lower": "lower", "upper": "upper"}
+_drawing = threading.Lock()
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """One picture at a time, since matplotlib is not made for several threads; with names as they are.
+
+    It would take what is between dollar signs in a column's name for a formula, or fail.
+    """
+    with public_work(), _drawing:
+        from matplotlib import rc_context
+
+        with rc_context({"text.parse_math": False}):
+            yield
+
+
+class Reader:
+    """Reads the releases in the data folder; what takes a while is kept."""
+
+    def __init__(self, releases: Releases) -> None:
+        self._releases = releases
+        self._arrays: Cache[dict[str, Any]] = Cache(16)
+        self._reports: Cache[str] = Cache(16)
+        self._verified: Cache[dict[str, Any]] = Cache(256)
+        self._maps: Cache[dict[str, Any]] = Cache(64)
+
+    def _named(self, release_id: str) -> tuple[Release, list[str], str]:
+        """A release, and the names of its inputs and its outcome."""
+        settings = self._releases.get(release_id)["settings"]
+        return self._releases.load(release_id), settings["inputs"], settings["output"]
+
+    def with_arrays(self, release_id: str) -> dict[str, Any]:
+        """What is known about a release, and its numbers."""
+        self._releases.get(release_id)
+        return self._arrays.get(release_id, lambda: self._with_arrays(release_id))
+
+    def _with_arrays(self, release_id: str) -> dict[str, Any]:
+        release, inputs, output = self._named(release_id)
+        with public_work():
+            where = release_files.default_points(release)
+            released, noise = release.released_at(where)
+            denoised = release_files.can_denoise(release)
+            found = release_files.predictions(release, where) if denoised else {}
+            numbers: dict[str, Any] = {"by_class": _by_class(release, found)}
+            if numbers["by_class"]:
+                for each, own, one in zip(numbers["by_class"], noise.T, classes_of(release), strict=True):
+                    each |= {"noise_std": own, "unknown": is_unknown(release, where, one)}
+            else:
+                numbers |= {"released": released, "noise_std": noise}
+                numbers |= {name: found.get(own) for name, own in _NUMBERS.items()}
+                numbers["unknown"] = is_unknown(release, where) if denoised else None
+            X = where[:0] if release.plan.hides_inputs else release.plan.shown_inputs
+            columns = release.plan.columns
+            return {
+                **self._releases.get(release_id),
+                **numbers,
+                **learned_tables(release, inputs, output),
+                "model_check": release_files.model_check(release),
+                "has_map": has_map(release, inputs, coordinates=()),  # of any two
+                "points": where,
+                "columns": None if columns is None else columns.inputs,
+                "inputs_sample": spread_evenly(X, Most.sample),
+                "density": _density_of(release),
+            }
+
+    def predict(
+        self, release_id: str, points: list[list[Any]], level: float, include_noise: bool
+    ) -> dict[str, Any]:
+        """Mean, std and interval anywhere, or each class's; one question has one answer for ever."""
+        release = self._releases.load(release_id)
+        with public_work():
+            X = as_points(release.plan.columns, points, release_files.n_inputs(release))
+            found = release_files.predictions(release, X, level, include_noise)
+            if not all(np.isfinite(values).all() for values in found.values()):
+                raise bad_input("points: the prediction is not a finite number at some of them.")
+            of_classes = _by_class(release, found)
+        numbers = {name: None if of_classes else found[name].tolist() for name in _NUMBERS.values()}
+        return {**numbers, "by_class": of_classes}
+
+    def table(self, release_id: str) -> bytes:
+        """The released numbers as CSV."""
+        release, inputs, _ = self._named(release_id)
+        with public_work():
+            where = release_files.default_points(release)
+            return tables.encoded(release_files.released_table(release, inputs, where))
+
+    def picture(self, release_id: str, kind: str, view: str = "", asked: AskMap | None = None) -> bytes:
+        """The most telling picture, or a map that somebody chose, as .png, .svg or .pdf."""
+        if asked is None:
+            release, inputs, output = self._named(release_id)
+            with drawing():
+                return next(release_pictures(release, inputs, output)).encoded(kind)
+        release, chosen = self._chosen(release_id, asked)
+        with drawing():
+            return release_map(release, view, **chosen).encoded(kind)
+
+    def report(self, release_id: str, ledger: Ledger | None) -> str:
+        """The report, as HTML; with what is left of the budget, if there is a ledger to ask."""
+        record, (_, inputs, output) = self._releases.get(release_id), self._named(release_id)
+        spends = None if ledger is None else len(ledger.balance(record["dataset"]).events)
+
+        def draw() -> str:
+            with drawing():
+                title = record.get("labels", {}).get("title", record["name"])
+                file = self._releases.path(release_id)
+                return report.html(file, inputs, output, title=title, ledger=ledger)
+
+        return self._reports.get((release_id, spends), draw)
+
+    def verified(self, release_id: str) -> dict[str, Any]:
+        """Whether the release file keeps what it promises; worked out once for each state of the file."""
+        path = self._releases.path(release_id)
+        if not path.exists():
+            return {
+                "ok": False,
+                "complete": False,
+                "words": "the release file is gone. Start the server again: it will be made anew.",
+            }
+
+        def check() -> dict[str, Any]:
+            try:
+                found = verify(path)
+            except ValueError as error:
+                return {"ok": False, "complete": False, "words": str(error)}
+            earlier = [{"epsilon": epsilon, "delta": delta} for epsilon, delta in found.earlier]
+            return {"ok": True, "complete": found.complete, "words": str(found), "earlier": earlier}
+
+        seen = path.stat()
+        return self._verified.get((release_id, seen.st_ino, seen.st_mtime_ns, seen.st_size), check)
+
+    def map(self, release_id: str, asked: AskMap) -> dict[str, Any]:
+        """The map of a release; a coarse one, to begin with, unless the fine one is there."""
+        release, chosen = self._chosen(release_id, asked)
+        current().doing = ("map", 0, 0)
+        which = (release_id, asked.model_dump_json(exclude={"coarse"}))
+        coarse = asked.coarse and not self._maps.has((False, *which))
+
+        def make() -> dict[str, Any]:
+            with public_work():
+                surface = surface_of(
+                    release,
+                    **chosen,
+                    units=release.labels.units,
+                    points=16 if coarse else 48,  # along the longer side
+                    views=VIEWS[:2] if coarse else VIEWS,  # privacy's share takes longest
+                )
+                axes = plane(chosen["names"], numeric_inputs(release.plan), asked.coordinates)
+            near, inputs = surface.near_prior, surface.inputs
+            if not all(
+                np.isfinite(each).all() for each in (near, *(v.values for v in surface.views.values()))
+            ):
+                raise bad_input("this release has no map: the prediction is not a finite number somewhere.")
+            return {
+                **vars(surface),
+                "places": [axes.across, axes.up],
+                "coarse": coarse,
+                "near_prior": near,
+                "inputs": None if inputs is None else spread_evenly(inputs, 1500),
+                "held": {
+                    name: one if isinstance(one, float) else str(one) for name, one in surface.held.items()
+                },
+            }
+
+        return self._maps.get((coarse, *which), make)
+
+    def _chosen(self, release_id: str, asked: AskMap) -> tuple[Release, dict[str, Any]]:
+        """A release that has a map, and what is to be on it."""
+        release, names, output = self._named(release_id)
+        if not has_map(release, names, coordinates=()):  # of any two
+            raise bad_input("this release has no map: it needs two inputs that are numbers.")
+        with public_work():
+            held = _held(release, names, asked.held)
+        axes = {"coordinates": asked.coordinates, "geographic": asked.geographic, "held": held}
+        named = {"names": names, "output": output, "of": _class(release, asked.of)}
+        return release, {**axes, **named}
+
+
+def _by_class(release: Release, found: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Predictions for each class by its public name; None where outcomes are not of classes, or unknown."""
+    if not found:
+        return None
+    return [
+        {
+            "name": str(one),
+            "probability": found[str(one)].tolist(),
+            **{part: found[f"{one} {part}"].tolist() for part in ("std", "lower", "upper")},
+        }
+        for one in classes_of(release)
+    ] or None
+
+
+def _density_of(release: Release) -> dict[str, Any] | None:
+    """How many rows each cell has, about, where inputs are private; None elsewhere."""
+    grid = release.plan.grid
+    if grid is None:
+        return None
+    return {"points": grid.centres, "rows": release.density.counts, "std": release.density.std}
+
+
+def learned_tables(release: Release, inputs: Sequence[str], output: str) -> dict[str, Any]:
+    """What was learned, None for a release whose model was given; and how its stages went, if it has any."""
+    if release.plan.alone:
+        return {"learned": None, "stages": None}
+    counts, stages = release.rule.inputs.counts, []
+    for stage, share in zip(release.stages, release.plan.shares, strict=False):  # it may have stopped early
+        width = None
+        if not isinstance(stage.measurement.statistic, Present):
+            widths = np.broadcast_to(np.asarray(stage.upper) - np.asarray(stage.lower), counts.shape)
+            width = float(np.average(widths, weights=counts))
+        stages.append({"share": share, "width": width})
+    return {"learned": _learned(release, inputs, output) or None, "stages": stages}
+
+
+def _learned(release: Release, inputs: Sequence[str], output: str) -> list[dict[str, Any]]:
+    settings, outcome = learned_settings(release), release.plan.outcome
+    if not settings:
+        return []
+    best, own = settings[0], outcome.link is None
+    unit = output if own else ""  # else it is of a function behind the probability, or the rate
+    found = [("size of the signal", unit, [one.signal**0.5 for one in settings])]
+    for place, column in enumerate(best.numeric):
+        what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {inputs[column]}"
+        found.append((what, inputs[column], [one.lengthscale[place] for one in settings]))
+    for place, part in enumerate(best.parts(inputs)):
+        found.append((f"share of {part}", "", [one.form[2][place] for one in settings]))
+    if outcome.scattered:
+        found.append((outcome.noise_words, unit, [one.noise**0.5 if own else one.noise for one in settings]))
+    return [
+        {"what": what, "unit": unit, **_range(np.array(values), release.weights)}
+        for what, unit, values in found
+    ]
+
+
+def _range(values: FloatArray, weights: FloatArray, likely: float = 0.9) -> dict[str, float]:
+    """About how much, and the least and the most among the models that hold nearly all of the weight."""
+    heaviest = np.argsort(-weights, kind="stable")
+    held = np.cumsum(weights[heaviest])
+    kept = values[heaviest[: 1 + int(np.searchsorted(held, likely * held[-1]))]]
+    about = np.exp(np.average(np.log(values), weights=weights))
+    return {"about": float(about), "low": float(kept.min()), "high": float(kept.max())}
+
+
+def _class(release: Release, of: str | None) -> str | None:
+    """The class that is meant: the first if nobody says; none where there are no classes."""
+    named = [str(one) for one in classes_of(release)]
+    if of is not None and of not in named:
+        raise bad_input("of: must be one of the release's classes, or be left out where it has none.")
+    return of or next(iter(named), None)
+
+
+def _held(release: Release, names: list[str], held: dict[str, Any]) -> dict[str, Any]:
+    """Where inputs are held, as the library has it: levels by themselves, dates as numbers."""
+    columns, found = release.plan.columns, {}
+    for name, cell in held.items():
+        if name not in names:
+            raise bad_input(f"held: there is no input {name!r:.100}.")
+        column = Column(name) if columns is None else columns.inputs[names.index(name)]
+        number = float(coded(column, [cell], "held")[0])
+        if column.levels and number not in range(len(column.levels)):
+            raise bad_input(f"held: must be a level of {name!r}; got {cell!r:.100}.")
+        found[name] = column.levels[int(number)] if column.levels else number
+    return found

@@ -1,0 +1,1 @@
+"""What every room builds on: errors, checks, progress, and the arithmetic of privacy promises."""

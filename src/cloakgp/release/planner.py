@@ -1,0 +1,310 @@
+"""Many plans over the same inputs and test points: what does not depend on the promise is done once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from array_api_compat import array_namespace
+
+from cloakgp import designs
+from cloakgp.core import calibration as calibrate
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray, frozen
+from cloakgp.core.errors import Argument, Message
+from cloakgp.core.progress import Progress
+from cloakgp.data.blas import blas_threads, one_blas_thread
+from cloakgp.data.cells import Cells, make_cells, told_apart
+from cloakgp.data.inputs import PublicInputs, as_points, named
+from cloakgp.data.merging import Inputs, distinct
+from cloakgp.data.people import as_within, for_people
+from cloakgp.data.sources import as_source, is_lazy
+from cloakgp.designs.any_noise import AnyNoise
+from cloakgp.designs.posterior import denoising
+from cloakgp.designs.solution import Solution
+from cloakgp.measure.certificate import certify_one, designed
+from cloakgp.measure.measurement import measurement_of
+from cloakgp.measure.statistics import Inside, Limits
+from cloakgp.model.arrays import Array, column_dots, like, on_host
+from cloakgp.model.build import downweighted, on_torch, smoother_for, torch_device
+from cloakgp.model.inducing import scale_of
+from cloakgp.model.smoothers import Rescaled, Smoother, blocks, diagonal
+from cloakgp.model.windows import check_variance
+from cloakgp.release.comparison import Comparison, compare
+from cloakgp.release.plan import Plan, plan_alone
+from cloakgp.release.preview import Foreseen, Preview, preview
+from cloakgp.release.readouts import Means
+from cloakgp.release.reconstruction import largest_bias, noise_objective, offset, relative_weights
+from cloakgp.release.settings import Settings
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GaussianProcess
+
+
+class Planner:
+    """Plans for one model, X and X*, for any promise and design. Made by :meth:`GP.planner`.
+
+    The covariances and their factor are computed once and kept (N^2 numbers), and so are the noise
+    designs that do not depend on the promise.
+    """
+
+    def __init__(
+        self,
+        gp: GaussianProcess,
+        inputs: PublicInputs,
+        X_star: Any,
+        weights: Any = None,
+        device: Any = None,
+        within: float = 1.0,
+    ) -> None:
+        self.columns, self.rows = inputs.columns, inputs.rows
+        gp = gp.for_columns(self.columns)
+        self._model, self._weights = gp, weights
+        if gp.inducing is not None and on_torch(device, inputs.X, X_star):
+            name = Argument("device")
+            raise ValueError(
+                Message(name, ": a GP with inducing inputs runs on the processor; leave ", name, " out.")
+            )
+        self.device, X, X_star = torch_device(device, inputs.X, X_star)
+        self.X = as_source(X, "X")
+        self.X_star = as_points(X_star, "X_star", self.X.shape[1], self.columns)
+        gp.check_rows(len(self.X))
+        self.people = inputs.shared(len(self.X))
+        self.within = as_within(within)
+        gp = gp.with_inducing(self.X).at_rows(self.X, self.X_star)
+        if self.people is not None:
+            gp = replace(gp, noise=for_people(gp.noise, self.people, self.within))
+        self.gp, self.cells, self.inputs = self._as_seen(gp)
+        self.weights = relative_weights(weights, len(self.X_star))
+        self.solved: dict[tuple[str, float], Solution] = {}  # by design and gap
+        self.last: dict[str, Plan] = {}  # of each design, for previews
+        self.foreseen: dict[str, tuple[Plan, Foreseen]] = {}
+
+    def _as_seen(self, gp: GaussianProcess) -> tuple[GaussianProcess, Cells | None, Inputs]:
+        """The model, and what it sees of X: its distinct rows, or with inducing inputs cells of very many."""
+        sparse, cells = gp.inducing is not None, None
+        inputs = (told_apart if sparse else distinct)(self.X, gp.noise, gp.windows)
+        if inputs is None:
+            categories = gp.kernel.category_columns(self.X.shape[1])
+            cells = make_cells(self.X, self.people, categories, partial(scale_of, gp.kernel))
+            gp = gp.at_cells(cells)
+            inputs = gp.seen_in(cells)
+        elif is_lazy(self.X):  # held whole, so that it cannot be changed behind a plan
+            self.X = checks.matrix(np.asarray(self.X[:]), "X")
+            inputs = inputs if inputs.groups is not None else replace(inputs, X=self.X)
+        if gp.downweight is not None:
+            with blas_threads(0 if sparse else len(inputs)):
+                gp = downweighted(gp, inputs, self.device)
+            inputs = replace(inputs, noise=gp.noise_of(inputs.groups))
+        return gp, cells, inputs
+
+    @cached_property
+    def smoother(self) -> Smoother:
+        """How y becomes predictions."""
+        outcome_std = max(self.widest, float(np.sqrt(np.min(self.inputs.variances))))
+        for points in (self.inputs.X, self.X_star):
+            check_variance(diagonal(self.gp.kernel, points), outcome_std)
+        return smoother_for(self.gp, self.inputs, self.X_star, self.device)
+
+    @cached_property
+    def bounds(self) -> tuple[Limits, Limits]:
+        """Of all rows, or of each distinct one."""
+        low, windows = self.gp.bounds[0], self.inputs.windows
+        if isinstance(low, float) or windows is None:
+            return self.gp.limits
+        return frozen(windows[:, 0]), frozen(windows[:, 1])
+
+    @property
+    def widest(self) -> float:
+        """The width of the bounds; of the widest, where rows have their own."""
+        return float(np.max(self.bounds[1] - self.bounds[0]))
+
+    @cached_property
+    def rows_of_each(self) -> FloatArray | None:
+        """(U,) how many rows the person has whose row each distinct one is; None if everybody has one."""
+        if self.people is None or self.people.most_rows == 1:
+            return None
+        if self.cells is not None:
+            return self.cells.own
+        if self.inputs.groups is None:
+            return self.people.own.astype(np.float64)
+        most = np.ones(len(self.inputs))  # with within=0, rows of different people's may be equal
+        np.maximum.at(most, self.inputs.groups.labels, self.people.own)
+        return most
+
+    @cached_property
+    def scaled(self) -> Smoother:
+        """How outcomes become predictions if each is in units of its own bounds' width.
+
+        Times how many rows its person has: then a design that limits columns to 1 limits them to 1 over that
+        in units of the bounds, and all of one person's together to 1.
+        """
+        widths, k = np.asarray(self.bounds[1] - self.bounds[0]), self.rows_of_each
+        if widths.ndim == 0 and k is None:
+            return self.smoother
+        units = np.broadcast_to(widths / self.widest, len(self.inputs))
+        return Rescaled(self.smoother, units if k is None else units * k)
+
+    @named
+    def plan(
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        design: str = "mse",
+        calibration: str = "analytic",
+        gap: float = 0.01,
+    ) -> Plan:
+        """A plan, as :meth:`GP.plan` makes it."""
+        n = len(self.X) if self.people is None else self.people.n_people
+        epsilon, delta = calibrate.promise(epsilon, delta, n)
+        gap = checks.positive(gap, "gap")
+        checks.choice(design, "design", designs.DESIGNS)
+        # Refuses a bad promise before the heavy work.
+        expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
+        with self._threads():
+            made = self._planned(epsilon, delta, design, calibration, gap, expected_mu)
+        chosen: Any = {"epsilon": epsilon, "delta": delta, "design": design, "calibration": calibration}
+        device = None if self.device is None else str(self.device)
+        chosen |= {"at": self.X_star, "weights": self._weights, "gap": gap, "device": device}
+        Settings.of(self._model, **chosen).attach(made)
+        self.last[design] = made
+        return made
+
+    @named
+    def preview(
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        design: str = "mse",
+        calibration: str = "analytic",
+    ) -> Preview:
+        """About what a plan for another promise would have, fast: noise and expected error, no integers.
+
+        It rests on the last plan of that design, and makes one only where there is none. Nothing can be
+        released from it, and no plan depends on it.
+
+        Parameters
+        ----------
+        epsilon, delta, design, calibration
+            As for :meth:`plan`.
+
+        Returns
+        -------
+        Preview
+            With `noise_std`, `expected_error` and `gp_std` at the test points.
+        """
+        with one_blas_thread():
+            return preview(self, epsilon, delta, design, calibration)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """Those of BLAS. With inducing inputs no matrix has as many rows and columns as X has rows."""
+        return blas_threads(len(self.inputs) if self.gp.inducing is None else 0)
+
+    def _planned(
+        self, epsilon: float, delta: float, design: str, calibration: str, gap: float, expected_mu: float
+    ) -> Plan:
+        pieces = list(blocks(len(self.inputs)))
+        with Progress("model, design, measurements", 2 + len(pieces)) as progress:
+            gp, smoother = self.gp, self.smoother
+            progress.advance()
+            expected_variance = (self.widest / expected_mu) ** 2
+            solution, parts = self._solution(design, gap, expected_variance), []
+            progress.advance()
+            for block in pieces:
+                parts.append(on_host(solution.columns(self.scaled, block)))
+                progress.advance()
+        reduce, B, solution = solution.reduce, np.hstack(parts), solution.on_host()
+        if self.rows_of_each is not None:
+            B = B / self.rows_of_each
+        smoother = smoother.on_host() if hasattr(smoother, "on_host") else smoother
+        mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
+        more: Any = {"groups": self.inputs.groups, "people": self.people, "any_near": not solution.unbiased}
+        measurement = measurement_of(B, Inside(*self.bounds), epsilon, delta, mu, **more)
+        noise_variance = measurement.noise_scale**2
+        left: Array | None = None
+        if solution.unbiased:
+            reconstruction = frozen(solution.reconstruction)
+            objective = noise_objective(
+                design, self.weights_for(design), reconstruction, measurement.noise_scale
+            )
+        else:
+            gain, left = denoising(self.smoother, measurement.real_matrix(), noise_variance)
+            reconstruction = frozen(on_host(gain))
+            objective = float(self.weights @ on_host(left) / self.weights.sum())
+        # With people the lower bound is that of designs with columns so limited, and the same noise.
+        # Of denoised ones it grows with the noise, but more slowly.
+        proved = noise_variance if solution.unbiased else min(noise_variance, expected_variance)
+        part = designed(
+            measurement,
+            bound="exact",
+            objective=objective,
+            lower_bound=solution.lower_bound * proved,
+            iterations=solution.iterations,
+            status=solution.status,
+            jitter=smoother.jitter,
+            bias=largest_bias(gp, smoother, measurement, reconstruction),
+        )
+        gp_std = frozen(np.sqrt(smoother.posterior_variance))
+        readout = Means(reconstruction, frozen(offset(gp, measurement, reconstruction)), gp_std)
+        how: Any = {"calibration": calibration, "design": design, "unbiased": solution.unbiased}
+        where: Any = {"X": self.X, "inputs": self.inputs, "cells": self.cells, "X_star": self.X_star}
+        where |= {"weights": self.weights_for(design), "within": self.within}
+        where |= {"columns": self.columns, "rows": self.rows}
+        plan = plan_alone(gp, measurement, readout, certify_one(measurement, mu, part, **how), **where)
+        if self.device is not None:  # where the kernel's matrix is still at hand
+            plan.__dict__["expected_error"] = self._expected_error(reduce, noise_variance, left)
+        return plan
+
+    def _expected_error(self, reduce: Array | None, noise_variance: float, left: Array | None) -> FloatArray:
+        """The plan's, where the smoother is: `reduce` C is measured, or it is known what is left."""
+        smoother = self.smoother
+        if left is None:
+            assert reduce is not None
+            # C times the kernel's matrix is what f(X*) has in common with y: no need of that matrix.
+            common = sum(smoother.columns(block) @ smoother.cross[block] for block in blocks(smoother.n_rows))
+            H = reduce @ common
+            noise = like(H, noise_variance * np.eye(len(H)))
+            known = array_namespace(H).linalg.solve(H @ reduce.T + noise, H)
+            left = smoother.explained_variance - column_dots(H, known)
+        return frozen(np.sqrt(np.maximum(on_host(smoother.posterior_variance + left), 0.0)))
+
+    @named
+    def compare(
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        designs: Sequence[str] | None = None,
+        calibration: str = "analytic",
+        gap: float = 0.01,
+    ) -> Comparison:
+        """Plans of several designs side by side, as :meth:`GP.compare` makes them."""
+        promise = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "gap": gap}
+        return compare(self, designs, **promise)
+
+    def weights_for(self, design: str) -> FloatArray:
+        """The weights that a design looks at; the volume of noise has none."""
+        weighs = designs.DESIGNS[design].objective != designs.VOLUME
+        return self.weights if weighs else frozen(np.ones_like(self.weights))
+
+    def _solution(self, design: str, gap: float, noise_variance: float) -> Solution:
+        """The design; only `posterior` depends on the noise to come."""
+        if design == "posterior":
+            return self._posteriors.solve(gap, noise_variance)
+        if (design, gap) not in self.solved:
+            weights = self.weights_for(design)
+            self.solved[design, gap] = designs.solve(design, self.scaled, weights, gap, noise_variance)
+        return self.solved[design, gap]
+
+    @cached_property
+    def _posteriors(self) -> AnyNoise:
+        return AnyNoise(self.scaled, self.weights, self.widest**2)
+
+    def __repr__(self) -> str:
+        return f"<Planner: {self.gp!r}, {len(self.X)} rows, {len(self.X_star)} test points>"

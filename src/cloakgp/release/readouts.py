@@ -1,0 +1,241 @@
+"""How the answers of a release become numbers at test points: three ways, each a small object that is asked.
+
+- :class:`Denoised`: the model, given the answers. All stages that follow from each other are read like this.
+- :class:`Means`: the GP's own mean plus noise, straight from one stage's measurements.
+- :class:`Function`: a whole function, to be asked anywhere, and for as long as anybody likes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakgp.core.checks import FloatArray, IntArray, frozen
+from cloakgp.core.errors import ArgumentError
+from cloakgp.data.blas import one_blas_thread
+from cloakgp.data.inputs import as_points
+from cloakgp.files.container import Array
+from cloakgp.measure.measurement import Measurement
+from cloakgp.model.gp import GaussianProcess
+from cloakgp.posterior import staging
+from cloakgp.posterior.conditioning import batches
+from cloakgp.posterior.forecast import forecast, linked_forecast
+
+if TYPE_CHECKING:
+    from cloakgp.release.plan import Plan
+    from cloakgp.release.release import Release
+
+Described = tuple[dict[str, Any] | None, dict[str, Array]]
+MEANS, FUNCTION = "means", "function"
+
+
+@dataclass(frozen=True, eq=False)
+class Denoised:
+    """Predictions of the model that is known or learned, given all answers."""
+
+    alone = False
+
+    def described(self) -> Described:
+        """As words and arrays, for files: nothing, since predictions follow from the model."""
+        return None, {}
+
+    @one_blas_thread()
+    def expected(self, plan: Plan) -> tuple[FloatArray, FloatArray]:
+        """(P,) variances of f(X*): after all stages, and if y were known."""
+        whole = plan.population
+        shares = plan.shares if whole is None else plan.shares[1:]
+        learned = plan.prior.gp is None and not plan.given
+        if not plan.law.exact or learned or whole is not None:
+            session = plan.session(plan.start)
+            stage = session.stage(*plan.bounds, plan.certificate.mu / (1 if whole is None else whole.each))
+            rows = stage.rows() * (plan.bounds[1] - plan.bounds[0])
+            schedule = rows, stage.mu, shares, plan.kappa
+            if not plan.law.exact:
+                return linked_forecast(session.mixture, plan.start, *schedule)
+            return forecast(session.mixture, *schedule)
+        # Something is known already: the next stage's error, if it had all of the promise.
+        m, line = plan.first.measurement, plan.first.bent
+        assert m.part is not None
+        rest = m.noise_scale**2 * m.part.share * np.eye(m.n_measurements)
+        return staging.expected(plan.start, m.real_matrix(), line.slope, rest + line.extra)
+
+    def noise_std(self, plan: Plan) -> FloatArray:
+        """(P,) std that the privacy noise will add to not knowing f, as far as that can be foreseen."""
+        left, known = plan._expected
+        return np.sqrt(np.maximum(left - known, 0.0))
+
+    def released_noise(self, plan: Plan, X: Any) -> FloatArray:
+        """(n,) the same at `X`, which must be the test points."""
+        _check_test_points(plan, X)
+        return self.noise_std(plan)
+
+    noise_at = released_noise
+
+    def released_at(self, release: Release, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Predictions at `X`, and the std that the privacy noise adds to them."""
+        return release.predict(X), release.uncertainty(X).privacy
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """The GP's own mean at the test points plus noise; or, for `posterior`, what denoising makes of it."""
+
+    reconstruction: FloatArray  # (P, q): predictions from measurements
+    offset: FloatArray  # (P,): the prediction if every y were the middle of the bounds
+    gp_std: FloatArray
+    """(P,) posterior std of the GP itself at X*, without privacy noise; to four digits in a file."""
+
+    alone = True
+
+    def described(self) -> Described:
+        """As words and arrays, for files."""
+        arrays = {"reconstruction": self.reconstruction, "offset": self.offset}
+        return {"kind": MEANS}, arrays | {"gp_std": rounded_std(self.gp_std)}
+
+    def mean(self, m: Measurement, z: IntArray) -> FloatArray:
+        """(P,) the released predictions."""
+        centred = (z - m.midpoint).astype(np.float64) * m.step
+        mean: FloatArray = self.offset + self.reconstruction @ centred
+        return mean
+
+    def expected(self, plan: Plan) -> tuple[FloatArray, FloatArray]:
+        """(P,) variances of f(X*), after the release and if y were known."""
+        return plan.unanswered.predict(plan.X_star, return_std=True)[1] ** 2, self.gp_std**2
+
+    def noise_std(self, plan: Plan) -> FloatArray:
+        """(P,) std of the privacy noise at each test point."""
+        std: FloatArray = plan.measurement.noise_scale * np.linalg.norm(self.reconstruction, axis=1)
+        return std
+
+    def released_noise(self, plan: Plan, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise in what is released at `X`, which must be the test points."""
+        _check_test_points(plan, X)
+        return self.noise_std(plan)
+
+    def noise_at(self, plan: Plan, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise that denoised predictions anywhere will have."""
+        return plan.unanswered.uncertainty(X, include_noise=False).privacy
+
+    def released_at(self, release: Release, X: Any) -> tuple[FloatArray, FloatArray]:
+        """The released numbers at the test points, and the std of their privacy noise."""
+        return release.mean, self.released_noise(release.plan, X)
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """f everywhere, plus noise that is a draw in the span of kernels at the points: one more measurement."""
+
+    gp: GaussianProcess
+    points: FloatArray
+    """Where the function's kernels stand: some of X's rows, or the public basis."""
+    reconstruction: FloatArray  # (n points, q)
+    reach: float
+    """How far one row of y, moving by 1, can move f in the kernel's own space (its RKHS)."""
+    prior_seed: int | None
+    """Seed of the public remainder of the prior draw, if that is added."""
+
+    alone = True
+
+    def described(self) -> Described:
+        """As words and arrays, for files."""
+        words = {"kind": FUNCTION, "reach": self.reach, "prior_seed": self.prior_seed}
+        return words, {"reconstruction": self.reconstruction}
+
+    def expected(self, plan: Plan) -> tuple[FloatArray, FloatArray]:
+        """(P,) variances of f at the points, after the release and if y were known."""
+        if plan.X is None:
+            noise = self.noise_at(plan, self.points) ** 2
+            return noise, np.zeros_like(noise)
+        std = plan.unanswered.predict(self.points, return_std=True)[1]
+        return std**2, plan.unanswered.known_variance(self.points)
+
+    @one_blas_thread()
+    def weights(self, X: FloatArray) -> FloatArray:
+        """(n, q): how f at `X` is made of the measurements."""
+        weights: FloatArray = np.asarray(self.gp.kernel(X, self.points)) @ self.reconstruction
+        return weights
+
+    def noise_std(self, plan: Plan) -> FloatArray:
+        """(P,) std of the privacy noise at the function's points."""
+        return self.noise_at(plan, self.points)
+
+    @one_blas_thread()
+    def noise_at(self, plan: Plan, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise that a query at `X` will have."""
+        X = as_points(X, "X", self.points.shape[1], plan.columns)
+        scale = float(plan.measurement.noise_scale)
+        if self.prior_seed is not None:
+            prior: FloatArray = np.asarray(self.gp.kernel.diag(X))
+            return self.reach * scale * np.sqrt(prior)
+        std = np.empty(len(X))
+        for rows in batches(len(X), len(self.points)):
+            std[rows] = np.linalg.norm(self.weights(X[rows]), axis=1)
+        return scale * std
+
+    released_noise = noise_at
+
+    def released_at(self, release: Release, X: Any) -> tuple[FloatArray, FloatArray]:
+        """The released function at `X`, and the std of its privacy noise."""
+        return release.query(X), self.noise_at(release.plan, X)
+
+    @one_blas_thread()
+    def values(self, m: Measurement, z: IntArray, X: FloatArray) -> FloatArray:
+        """The function at `X` for these measurements: the same for an input whatever it is asked with."""
+        coefficients = self.reconstruction @ self.heights(m, z)
+        values = np.empty(len(X))
+        for rows in batches(len(X), len(self.points)):
+            covariances = np.asarray(self.gp.kernel(X[rows], self.points))
+            values[rows] = np.einsum("ij,j->i", covariances, coefficients)  # row by row, unlike BLAS
+            values[rows] += self.gp.level + self.remainder(m, X[rows])
+        return values
+
+    def heights(self, m: Measurement, z: IntArray) -> FloatArray:
+        """The measurements less what the prior mean predicts for them, in y's unit."""
+        low, high = self.gp.one_pair("a function release")
+        middle, shift = m.midpoint, low + (high - low) / 2 - self.gp.level
+        sums = np.ldexp(middle.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
+        result: FloatArray = (z - middle).astype(np.float64) * m.step + sums * shift
+        return result
+
+    def remainder(self, m: Measurement, X: FloatArray) -> FloatArray:
+        """The public part of the noise at `X`: zero unless `prior_noise` was asked for.
+
+        A draw of the prior less its projection on the points, which the measurements carry already.
+        """
+        if self.prior_seed is None:
+            return np.zeros(len(X))
+        draw = self.gp.kernel.draw(self.points.shape[1], self.prior_seed)
+        inverse_root = self.reconstruction / self.reach  # R^-1
+        fitted = inverse_root @ (inverse_root.T @ draw(self.points))
+        rest = draw(X) - np.asarray(self.gp.kernel(X, self.points)) @ fitted
+        values: FloatArray = self.reach * m.noise_scale * rest
+        return values
+
+
+Readout = Denoised | Means | Function
+DENOISED = Denoised()
+
+
+def readout_of(
+    words: dict[str, Any] | None, arrays: dict[str, Array], gp: GaussianProcess | None, points: FloatArray
+) -> Readout:
+    """What a readout described itself as."""
+    if words is None:
+        return DENOISED
+    if words["kind"] == MEANS:
+        return Means(arrays["reconstruction"], arrays["offset"], arrays["gp_std"])
+    assert gp is not None
+    return Function(gp, points, arrays["reconstruction"], words["reach"], words["prior_seed"])
+
+
+def rounded_std(std: Array) -> Array:
+    """Standard deviations to four digits: more could not be checked on another machine."""
+    return frozen(np.array([float(f"{value:.3e}") for value in std.tolist()]))
+
+
+def _check_test_points(plan: Plan, X: Any) -> None:
+    if not np.array_equal(as_points(X, "X", plan.X_star.shape[1], plan.columns), plan.X_star):
+        remedy = "Elsewhere, use the release's uncertainty."
+        raise ArgumentError("X", "must be the plan's test points", remedy=remedy)

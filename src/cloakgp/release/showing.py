@@ -1,0 +1,89 @@
+"""Plans and releases as tables: a frame of the test points, and a few lines for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from cloakgp.core import checks
+from cloakgp.core.checks import FloatArray
+from cloakgp.core.errors import ArgumentError
+from cloakgp.data.columns import Columns
+
+BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatArray]:
+    """A prediction, its std, and the two ends between which f lies with this probability."""
+    level = checks.number(level, "level", above=0.0, below=1.0, remedy="0.95 is common.")
+    half = NormalDist().inv_cdf(0.5 + level / 2) * std
+    return {"prediction": mean, "std": std, "lower": mean - half, "upper": mean + half}
+
+
+def by_class(classes: Any, chances: FloatArray, **more: FloatArray) -> dict[str, FloatArray]:
+    """Each class's probability by its name, and what else there is beside it: columns of (n, K) arrays."""
+    found = {}
+    for place, name in enumerate(classes):
+        found[f"{name}"] = chances[:, place]
+        found |= {f"{name} {what}": values[:, place] for what, values in more.items()}
+    return found
+
+
+def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray], backend: Any) -> Any:
+    """A table with the inputs, named and coded as they were given, and these numbers beside them."""
+    if columns is None:
+        names = ["x"] if X.shape[1] == 1 else [f"x{place + 1}" for place in range(X.shape[1])]
+        table: dict[str, Any] = dict(zip(names, X.T, strict=True))
+    else:
+        table = columns.shown(X)
+    return framed(beside(table, numbers), backend)
+
+
+def beside(table: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs and numbers in one table; a number whose name an input has gets another."""
+    return dict(table) | {f"{name}_" if name in table else name: one for name, one in numbers.items()}
+
+
+def framed(table: dict[str, Any], backend: Any) -> Any:
+    """Columns as a table of one of the libraries."""
+    checks.choice(backend, "backend", BACKENDS)
+    import narwhals.stable.v2 as nw  # late: it need not be loaded for arrays
+
+    plain = {name: list(one) if one.dtype.kind == "O" else np.array(one) for name, one in table.items()}
+    try:
+        return nw.from_dict(plain, backend=backend).to_native()
+    except ImportError:
+        others = " or ".join(repr(other) for other in BACKENDS if other != backend)
+        remedy = f"Install {backend}, or give backend={others}."
+        raise ArgumentError("backend", "must be a library that is installed", repr(backend), remedy) from None
+
+
+def page(title: str, facts: dict[str, str], insecure: bool) -> str:
+    """A small table for notebooks: no script, nothing that is not escaped."""
+    mark = "<strong>INSECURE: noise from a seed, not private</strong>" if insecure else ""
+    left = 'style="text-align:left"'
+    cells = ((escape(name), escape(value)) for name, value in facts.items())
+    rows = "".join(f"<tr><th {left}>{name}</th><td {left}>{value}</td></tr>" for name, value in cells)
+    return f"<div><strong>{escape(title)}</strong> {mark}<table>{rows}</table></div>"
+
+
+def facts(
+    certificate: Any, columns: Columns | None, X_star: FloatArray | None = None, **more: FloatArray
+) -> dict[str, str]:
+    """What is promised, to whom, and the size of what matters: from the least to the most."""
+    delta = getattr(certificate, "delta", 0.0)  # a selection has none
+    found = {
+        "promise": f"({certificate.epsilon:g}, {delta:g})-differential privacy",
+        "unit": certificate.unit,
+        "rows": f"{certificate.n_rows:,}",
+    }
+    if X_star is not None:
+        found["test points"] = f"{len(X_star):,}"
+    if columns is not None:
+        found["inputs"] = ", ".join(columns.names)
+    sizes = {name.replace("_", " "): values for name, values in more.items()}
+    return found | {name: f"{one.min():.3g} to {one.max():.3g}" for name, one in sizes.items()}

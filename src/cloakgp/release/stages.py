@@ -1,0 +1,557 @@
+"""Stages: what is measured at once, how it is read, and how one stage follows from those before it.
+
+A stage is planned from what the stages before it made public, and from nothing else: windows close in on
+where outcomes are expected, and the measurement is designed for what is still unknown. So all of this file is
+public, and anybody who holds the answers can go through it again.
+
+Where whole rows are private, the first stage counts how many rows each cell of a public grid has. Once that
+is estimated, cells are what equal rows are elsewhere; what the counts may be wrong by is counted as noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from cloakgp.core.calibration import total_delta
+from cloakgp.core.checks import FloatArray, IntArray, frozen
+from cloakgp.data.cells import Cells
+from cloakgp.data.columns import Columns
+from cloakgp.data.grid import Grid
+from cloakgp.data.inputs import TableRows
+from cloakgp.data.merging import Groups, Inputs
+from cloakgp.data.people import People, times_noise
+from cloakgp.files import container
+from cloakgp.files.container import Array
+from cloakgp.measure.certificate import Certificate
+from cloakgp.measure.measurement import Measurement, Part, measurement_of
+from cloakgp.measure.statistics import Distance, Limits, Present, Statistic, for_outcomes
+from cloakgp.measure.unit import Population
+from cloakgp.model.hyperprior import Prior
+from cloakgp.model.outcome import REAL, Label, Outcome
+from cloakgp.posterior import staging
+from cloakgp.posterior.clipping import Law, Window, law_of
+from cloakgp.posterior.conditioning import Line
+from cloakgp.posterior.density import Density, DensityPrior, estimate
+from cloakgp.posterior.mixture import Mixture
+from cloakgp.posterior.states import Reading, Readings, SpreadReading, State
+from cloakgp.release.readouts import DENOISED, Readout, readout_of
+
+_ROUNDING = 1e-13  # far above the rounding errors in a dozen shares, far below what noise could show
+_TWICE = 4.0  # a row leaves one cell and enters another: twice the noise std, for a design
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What a stage measures: public, and fixed before y is read. Once it is answered, what came out, too."""
+
+    measurement: Measurement
+    spread: Measurement | None = None
+    """One more number, for the noise level; not in a first stage."""
+    line: Line | None = None
+    """What its windows do to outcomes; None where they are the bounds."""
+    readout: Readout = DENOISED
+    """How it is read beside the model, if it stands alone."""
+    answer: IntArray | None = None
+    """Noisy integers: all that this stage left behind of y."""
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What is measured, in the order of the answer."""
+        return (self.measurement,) if self.spread is None else (self.measurement, self.spread)
+
+    @property
+    def mu(self) -> float:
+        """What it spends."""
+        return math.sqrt(sum(part.mu() ** 2 for part in self.parts))
+
+    @property
+    def z(self) -> IntArray:
+        """(q,) noisy measurements."""
+        assert self.answer is not None
+        return self.answer[: self.measurement.n_measurements]
+
+    @property
+    def curves(self) -> IntArray:
+        """(K, q) those of each class, where outcomes are one of several; else one row."""
+        return self.z.reshape(self.measurement.statistic.width, -1)
+
+    @property
+    def lower(self) -> Limits:
+        """Lower edges of the windows, one for each distinct row of X; the bound in a first stage."""
+        return self.measurement.lower
+
+    @property
+    def upper(self) -> Limits:
+        """Upper edges of the windows."""
+        return self.measurement.upper
+
+    @property
+    def bent(self) -> Line:
+        """The line; where windows are the bounds, one that changes nothing."""
+        q, U = self.measurement.matrix.shape
+        return self.line or Line(np.ones(U), np.zeros(q), np.zeros((q, q)))
+
+    @property
+    def distance(self) -> float | None:
+        """Mean distance of outcomes from what was expected, with noise, if this stage measured it."""
+        if self.spread is None or self.answer is None:
+            return None
+        return float(self.answer[-1]) * self.spread.step / float(self.spread.counts.sum())
+
+    def reading(self, middle: float) -> Reading:
+        """What it says of f less the middle of the bounds."""
+        m, line = self.measurement, self.bent
+        rows, edge = m.real_matrix(), m.lower + (m.upper - m.lower) / 2
+        value = (self.z - m.midpoint).astype(np.float64) * m.step - line.shift
+        value = value + rows @ (m.counts * (edge - line.slope * middle))
+        return Reading(rows, line.slope, value, m.noise_scale**2 * np.eye(len(rows)) + line.extra)
+
+    def spread_reading(self, middle: float) -> SpreadReading | None:
+        """What it says of the noise level."""
+        s, distance = self.spread, self.distance
+        if s is None or distance is None:
+            return None
+        assert isinstance(s.statistic, Distance)
+        assert s.statistic.centre is not None
+        std = s.noise_scale / float(s.counts.sum())
+        return SpreadReading(s.statistic.centre - middle, s.statistic.limit, distance, std**2, s.counts)
+
+    def described(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """As words and arrays."""
+        m, s = self.measurement, self.spread
+        readout, own = self.readout.described()
+        arrays: dict[str, Any] = {**own}
+        words: dict[str, Any] = {**_lattice_words(m), "windows": self.line is not None, "readout": readout}
+        words["spread"] = None
+        if m.matrix.size:
+            arrays["matrix"] = m.matrix
+        if m.population is not None and m.groups is not None:
+            arrays["counts"] = m.counts
+        if self.line is not None:
+            arrays |= {"lower": m.lower, "upper": m.upper, **vars(self.line)}
+        if s is not None:
+            assert isinstance(s.statistic, Distance)
+            words["spread"] = {**_lattice_words(s), "limit": s.statistic.limit}
+            arrays["centre"] = s.statistic.centre
+        return words, {name: np.asarray(array) for name, array in arrays.items()}
+
+    def to_bytes(self) -> bytes:
+        """For a ledger, which keeps it until the stage is answered."""
+        return container.pack(*self.described())
+
+    @classmethod
+    def from_described(
+        cls,
+        words: dict[str, Any],
+        arrays: dict[str, Array],
+        rule: Rule,
+        number: int,
+        earlier: Given | None = None,
+    ) -> Stage:
+        """What :meth:`described` gave; whatever it says, the private room checks the integers.
+
+        The sensitivity is at least the one that is claimed: a file may hold only the digest of people.
+        `earlier` is the release that it is a stage of, if that is not the rule's own.
+        """
+        promise, limits = (rule.certificate, rule.limits) if earlier is None else (earlier, earlier.bounds)
+        share, spread_share = rule.shares_of(number, words["spread"] is not None, promise.shares)
+        whole = rule.population
+        groups = rule.inputs.groups if whole is None else None
+        if "counts" in arrays:
+            groups = unlabelled(arrays["counts"])
+
+        def measured(
+            told: dict[str, Any], matrix: IntArray, statistic: Statistic, share: float
+        ) -> Measurement:
+            return Measurement(
+                matrix=matrix,
+                statistic=statistic.with_bits(told["y_bits"]),
+                matrix_bits=told["matrix_bits"],
+                sigma=told["sigma"],
+                declared=told["sensitivity_steps"],
+                part=Part(share, promise.n_measurements),
+                epsilon=promise.epsilon,
+                delta=promise.delta,
+                groups=groups,
+                people=rule.people,
+                population=whole,
+            )
+
+        statistic: Statistic = Present()
+        if whole is None or number:
+            statistic = rule.statistic(arrays.get("lower", limits[0]), arrays.get("upper", limits[1]))
+        matrix = arrays.get("matrix")
+        if matrix is None:
+            matrix = np.zeros((arrays["reconstruction"].shape[1], 0), dtype=np.int64)
+        spread, told, line = None, words["spread"], None
+        if "slope" in arrays:
+            line = Line(arrays["slope"], arrays["shift"], arrays["extra"])
+        if told is not None:
+            centre = arrays["centre"]
+            ones = frozen(np.full((1, len(centre)), 2 ** told["matrix_bits"], dtype=np.int64))
+            distance = Distance(*rule.bounds, centre=centre, limit=told["limit"])
+            spread = measured(told, ones, distance, spread_share)
+        return cls(
+            measured(words, matrix, statistic, share),
+            spread,
+            line,
+            readout_of(words["readout"], arrays, rule.prior.gp, rule.X_star),
+            arrays.get("z"),
+        )
+
+
+def _lattice_words(m: Measurement) -> dict[str, Any]:
+    names = ("y_bits", "matrix_bits", "sigma")
+    return {name: getattr(m, name) for name in names} | {"sensitivity_steps": m.sensitivity()}
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An earlier release of the same outcomes: what it promised on its own, and what it answered."""
+
+    epsilon: float
+    delta: float
+    mu: float
+    n_measurements: int
+    shares: tuple[float, ...]
+    bounds: tuple[float, float]
+    stages: tuple[Stage, ...] = ()
+    dataset: str | None = None
+    """Which of a ledger's data sets paid for it, if that is known."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rule:
+    """All that decides how stages follow from each other: public, and fixed before the first."""
+
+    certificate: Certificate
+    """What all stages together promise, and each one's share of it."""
+    prior: Prior
+    bounds: tuple[float, float]
+    X: Any
+    """(N, D) public inputs: an array, or what gives slices of one; None if only the digest is known."""
+    inputs: Inputs
+    """X without its repetitions, or the cells that its rows belong to; none where X is not shown.
+
+    A model that is learned has one noise variance: where people have several rows, how many these have is in
+    its place.
+    """
+    X_star: FloatArray
+    """(P, D) test points; of a function, where its kernels stand."""
+    weights: FloatArray
+    """(P,) how much the error at each test point matters, 1 on average."""
+    support: FloatArray | None = None
+    """Inputs that stand for all, where there are many; None where each stands for itself."""
+    kappa: float | None = None
+    """A window's half width, in standard deviations of what is expected there; None for the bounds."""
+    given: tuple[Given, ...] = ()
+    cells: Cells | None = None
+    """For many rows: those of a cell are treated alike."""
+    version: int = staging.RULE
+    """Which rule for windows and weights it was made by."""
+    people: People | None = None
+    """Who has which rows, if the promise is to people; None if to rows, or if only the digest is known."""
+    within: float = 1.0
+    """Correlation of the noise within a person."""
+    partition: str = ""
+    """SHA-256 of who has which rows; empty where the promise is to each row."""
+    columns: Columns | None = None
+    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+    rows: TableRows | None = None
+    """Which rows of the table count."""
+    outcome: Outcome = REAL
+    """What outcomes are."""
+    population: Population | None = None
+    """Whose whole rows are private, if they are: then a grid is all that is known of inputs."""
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """What outcomes may be, where that is named."""
+        return self.outcome.classes
+
+    @property
+    def grid(self) -> Grid | None:
+        """The public box and its cells, if whole rows are private; else None."""
+        return None if self.population is None else self.population.grid
+
+    @cached_property
+    def density_prior(self) -> DensityPrior:
+        """What is believed beforehand of how many rows the grid's cells have."""
+        assert self.population is not None
+        return density_prior(self.population)
+
+    def density(self, counted: Stage) -> Density:
+        """How many rows each cell has, by the answer of the stage that counts them."""
+        m = counted.measurement
+        value = counted.z.astype(np.float64) * m.step
+        return estimate(self.density_prior, m.real_matrix(), value, m.noise_scale**2)
+
+    def with_counts(self, counts: FloatArray) -> Self:
+        """The same with so many rows in each of the grid's cells."""
+        return replace(self, inputs=replace(self.inputs, groups=unlabelled(counts)))
+
+    def counted(self, stages: Sequence[Stage]) -> Self:
+        """The same with the counts that these stages were made with, where rows are counted."""
+        if self.population is None:
+            return self
+        counted = self.density(stages[0]) if len(stages) == 1 else stages[1].measurement
+        return self.with_counts(counted.counts)
+
+    @cached_property
+    def law(self) -> Law:
+        """How outcomes hang on f."""
+        return law_of(self.outcome, self.bounds, self.middle)
+
+    @property
+    def rows_each(self) -> FloatArray | None:
+        """(U,) how many rows the people have whose rows are at each input; None if everybody has one."""
+        if self.cells is not None:
+            return self.cells.own
+        if self.people is None or self.people.most_rows == 1:
+            return None
+        own, groups = self.people.own.astype(np.float64), self.inputs.groups
+        return own if groups is None else own[groups.first]
+
+    @property
+    def factor(self) -> FloatArray | float:
+        """(U,) what the noise variance is multiplied by at each input, as people count."""
+        if self.population is not None:
+            each = float(self.inputs.counts.sum()) / self.population.size
+            return float(times_noise(max(each, 1.0), self.within))
+        return 1.0 if self.rows_each is None else times_noise(self.rows_each, self.within)
+
+    @property
+    def limits(self) -> tuple[Limits, Limits]:
+        """The bounds: two numbers, or one pair for each distinct row."""
+        gp, windows = self.prior.gp, self.inputs.windows
+        if gp is None or windows is None or isinstance(gp.bounds[0], float):
+            return self.bounds
+        return frozen(windows[:, 0]), frozen(windows[:, 1])
+
+    @property
+    def middle(self) -> float:
+        """What f is counted from: a known model's mean, or the middle of where it is expected."""
+        if self.prior.gp is not None:
+            return self.prior.gp.level
+        low, high = self.latent
+        return low + (high - low) / 2
+
+    @property
+    def latent(self) -> tuple[float, float]:
+        """Between which values f is expected: the bounds, if outcomes are f and noise."""
+        return self.outcome.latent(self.bounds)
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The schedule: each stage's share of mu squared."""
+        return self.certificate.shares
+
+    def shares_of(self, number: int, spread: bool, shares: Sequence[float]) -> tuple[float, float]:
+        """A stage's shares of mu squared: for its measurements, and for the noise level."""
+        part = shares[number] * staging.SCALE_SHARE if spread else 0.0
+        return shares[number] - part, part
+
+    def statistic(self, lower: Limits, upper: Limits) -> Statistic:
+        """What stages measure of outcomes within these limits."""
+        return for_outcomes((lower, upper), self.outcome.curves, self.population is not None)
+
+    def all_stages(self, own: Sequence[Stage]) -> list[Stage]:
+        """Those of the earlier releases, and then these that measure outcomes, not counts of rows."""
+        own = own if self.population is None else own[1:]
+        return [*(stage for given in self.given for stage in given.stages), *own]
+
+    def session(self, start: State | None = None) -> Session:
+        """From stage to stage by this rule."""
+        return Session(self, start)
+
+    def has_windows(self, number: int) -> bool:
+        """Whether a stage's outcomes are clipped more narrowly than to the bounds."""
+        if self.population is not None:
+            return number > 0
+        return self.kappa is not None and (number > 0 or bool(self.given))
+
+    def measures_noise(self, number: int) -> bool:
+        """Whether a stage measures the noise level, for which something must be known of the mean."""
+        learns = self.prior.gp is None and self.outcome.scattered
+        return learns and (number > (self.population is not None) or bool(self.given))
+
+    def check(self, stages: Sequence[Stage]) -> None:
+        """Raise unless these stages, exactly, and those to come keep the promise: theorem 17.
+
+        That each has the noise that it says, the private room checks.
+        """
+        c, parts = self.certificate, [part for stage in stages for part in stage.parts]
+        if not sum(part.n_measurements for part in parts) <= c.n_measurements:
+            raise AssertionError("stages release more numbers than were counted")
+        # "not <=" rather than ">": it must fail for NaN too.
+        if not (min(c.shares) > 0 and math.fsum(c.shares) <= 1 + _ROUNDING):
+            raise AssertionError("stages have more than all of the promise between them")
+        if not total_delta(c.mu, c.epsilon, c.delta, c.n_measurements) <= c.delta:
+            raise AssertionError("noise of all stages is too small for (epsilon, delta)")
+        if not sum(Fraction(part.mu()) ** 2 for part in parts) <= Fraction(c.mu) ** 2:
+            raise AssertionError("stages spend more than was promised")
+
+
+def unlabelled(counts: FloatArray) -> Groups:
+    """Rows of which only estimated counts are known."""
+    return Groups(np.empty(0, dtype=np.intp), counts)  # type: ignore[arg-type]
+
+
+def density_prior(population: Population) -> DensityPrior:
+    """What is believed beforehand of how many rows the cells of a public grid have."""
+    people, k = population.size, population.each
+    # Everyone has a row, and no more than k: a number anywhere between.
+    return DensityPrior(population.grid, people * (1 + k) / 2, people * (k - 1) / np.sqrt(12))
+
+
+def grid_inputs(population: Population) -> Inputs:
+    """The cells of a public grid, before rows are counted: each has as many as the others."""
+    counts = np.full(len(population.grid), density_prior(population).level)
+    return Inputs(population.grid.centres, 0.0, unlabelled(counts))
+
+
+class Session:
+    """From stage to stage."""
+
+    def __init__(self, rule: Rule, start: State | None = None) -> None:
+        self.rule = rule
+        self.mixture = self._mixture()
+        # What was given changes which models the mixture still holds, and so is always taken anew.
+        self.state: State = self.mixture.start() if start is None or rule.given else start
+        self.answered: list[Stage] = []
+        self.density: Density | None = None
+        """Of the rows, once they are counted, where that is done."""
+        self.spreads: list[SpreadReading] = []
+        self.learn(*rule.all_stages(()))
+
+    def _mixture(self) -> Mixture:
+        rule, inputs = self.rule, self.rule.inputs
+        given = rule.X_star, rule.law, rule.support, rule.factor, rule.rows_each, rule.outcome.curves
+        return Mixture(rule.prior, inputs.X, inputs.counts, *given)
+
+    def readings(self, state: State) -> Readings:
+        """What all stages that were answered say of each f, about a state of what is known."""
+        if self.rule.law.exact:
+            return [[stage.reading(self.rule.middle) for stage in self.answered]]
+        return [
+            [self._linked(one, stage.measurement, stage.curves[place]) for stage in self.answered]
+            for place, one in enumerate(state.each)
+        ]
+
+    def _linked(self, state: State, m: Measurement, z: IntArray) -> Reading:
+        same = np.ones(len(self.mixture.counts))
+        stage = self.stage(m.lower * same, m.upper * same, 1.0, state)
+        rows = m.real_matrix()
+        value = (z - m.midpoint).astype(np.float64) * m.step
+        value = value + rows @ (m.counts * m.statistic.origin)
+        return stage.reading(rows, value, m.noise_scale**2 * np.eye(len(rows)))
+
+    def windows(self) -> Window:
+        """(U,) lower and upper edges for the next stage, if it has windows, in y's unit.
+
+        Of private rows, the bounds, while nothing is known of outcomes.
+        """
+        if self.rule.kappa is None or (self.rule.population is not None and not self.answered):
+            same = np.ones(len(self.rule.inputs))
+            return frozen(self.rule.bounds[0] * same), frozen(self.rule.bounds[1] * same)
+        law, (low, high) = self.rule.law, self.rule.bounds
+        a, b = staging.windows(self.state, law, self.rule.kappa)
+        lower = np.where(a <= law.centred[0], low, law.origin + a)
+        upper = np.where(b >= law.centred[1], high, law.origin + b)
+        return frozen(lower), frozen(upper)
+
+    def stage(self, lower: Limits, upper: Limits, mu: float, state: State | None = None) -> staging.Stage:
+        """What can be said of the next stage, with these windows, before its measurement is known."""
+        law, same = self.rule.law, np.ones(len(self.mixture.counts))
+        window = (lower - law.origin) * same, (upper - law.origin) * same
+        state = self.state if state is None else state
+        # A label that changes moves the sums of two classes: lemma 22.
+        mu = mu / math.sqrt(2) if self.rule.outcome.curves > 1 else mu
+        stage = staging.Stage(state, window, law, mu, self.rule.weights)
+        stage.errors = None if self.density is None else self.density.errors
+        if self.rule.population is not None and self.rule.outcome.curves > 1:
+            stage.origin = np.full(
+                len(stage.origin), 1 / self.rule.outcome.curves
+            )  # as near as integers allow
+        return stage
+
+    def line(self, stage: staging.Stage, m: Measurement) -> Line:
+        """What the stage's windows do to its measurement."""
+        rows, clip, middle = m.real_matrix(), stage.clip, self.rule.law.origin
+        shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
+        return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
+
+    def distances(self) -> tuple[FloatArray, float]:
+        """From where distances of outcomes are measured, for the noise level, and up to how far."""
+        law = self.rule.law
+        mean = staging.foreseen(self.state, law)[0]
+        return law.origin + mean, staging.scale_limit(self.state, law)
+
+    def next_stage(self, number: int) -> Stage:
+        """The plan of a stage, from all that was answered before it."""
+        rule, population = self.rule, self.rule.population
+        share, spread_share = rule.shares_of(number, rule.measures_noise(number), rule.shares)
+        mu, each = self._mu_of(share), 1 if population is None else population.each
+        if population is not None and number == 0:
+            return Stage(
+                self._measured(rule.density_prior.design(_TWICE * each**2 / mu**2), Present(), share)
+            )
+        narrow = rule.has_windows(number)
+        limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
+        stage = self.stage(*limits, mu / each)
+        B = stage.rows() * (stage.window[1] - stage.window[0])
+        m = self._measured(B, rule.statistic(*limits), share)
+        line = self.line(stage, m) if narrow else None
+        if not spread_share:
+            return Stage(m, None, line)
+        centre, limit = self.distances()
+        distance = Distance(*rule.bounds, centre=frozen(centre), limit=limit)
+        return Stage(m, self._measured(np.ones((1, len(centre))), distance, spread_share), line)
+
+    def _mu_of(self, share: float) -> float:
+        """What a part may spend: a hair less than its share, so that no rounding adds up to more than all."""
+        return self.rule.certificate.mu * math.sqrt(share) * (1 - _ROUNDING)
+
+    def _measured(self, B: FloatArray, statistic: Statistic, share: float) -> Measurement:
+        """Columns and a statistic in integers, with noise for this share of the promise."""
+        rule, c = self.rule, self.rule.certificate
+        return measurement_of(
+            B,
+            statistic,
+            c.epsilon,
+            c.delta,
+            self._mu_of(share),
+            # Which row is in which cell of a grid is private, and how many are in each, until it is counted.
+            groups=rule.inputs.groups if rule.population is None or self.density is not None else None,
+            people=rule.people,
+            population=rule.population,
+            part=Part(share, c.n_measurements),
+            any_near=True,
+        )
+
+    def learn(self, *stages: Stage) -> None:
+        """Learn from the answers of stages, of all together."""
+        for stage in stages:
+            self.note(stage)
+        if self.answered:
+            self.state = self.mixture.follow(self.readings, self.spreads, self.state)
+
+    def note(self, stage: Stage) -> None:
+        """Keep a stage's answer, to learn from it later; of counts of rows there is no later."""
+        if self.rule.population is not None and self.density is None:
+            self.density = self.rule.density(stage)
+            self.rule = self.rule.with_counts(self.density.counts)
+            self.mixture = self._mixture()
+            self.state = self.mixture.start()
+            return
+        self.answered.append(stage)
+        spread = stage.spread_reading(self.rule.law.origin)
+        if spread is not None and spread.counts[self.mixture.support.looked_at].any():
+            self.spreads.append(spread)

@@ -1,0 +1,194 @@
+"""What settings may be: whatever does not make sense, or does not go together, is said by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from app_helpers import (
+    LEARNED,
+    SETTINGS,
+    World,
+    ages,
+    check_refused,
+    make_plan,
+    make_world,
+    secret_heights,
+    spends,
+    table,
+)
+
+from cloakgp.app.limits import Most
+from cloakgp.app.settings import Settings as Asked
+from cloakgp.release.settings import Settings
+
+PEOPLE = {"protect": "people", "people": "patient"}
+RANGE = {"low": 0.0, "high": 90.0, "cells": 18}
+BOX = {"protect": "rows", "box": {"age": RANGE}}
+ILL = {"data": "visits.csv", "output": "ill", "outcome": "yes/no", "bounds": None, "classes": ["no", "ja"]}
+BASES: dict[str, dict[str, Any]] = {
+    "known": {**SETTINGS, "data": "visits.csv"},
+    "learned": {**LEARNED, "data": "visits.csv"},
+    "people": {**SETTINGS, "data": "visits.csv", **PEOPLE},
+    "rows": {**LEARNED, "data": "visits.csv", **BOX},
+    "ill": {**LEARNED, **ILL},
+}
+LEVELS = [str(n) for n in range(10_000)]
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("known", {"kernel": "EQ(20"}, "kernel"),
+    ("known", {"kernel": "__import__('os')"}, "kernel"),
+    ("known", {"bounds": [3.0, 3.0]}, "bounds"),
+    ("known", {"bounds": [170.0, 50.0]}, "bounds"),
+    ("known", {"noise": -1.0}, "noise"),
+    ("known", {"epsilon": 0.0}, "epsilon"),
+    ("known", {"epsilon": "1"}, "epsilon"),
+    ("known", {"delta": 1.0}, "delta"),
+    ("known", {"mean": 1e300}, "mean"),
+    ("known", {"inputs": ["nothing"]}, "visits.csv: there is no column 'nothing'"),
+    ("known", {"output": "nothing"}, "visits.csv: there is no column 'nothing'"),
+    ("known", {"inputs": ["age", "age"]}, "columns"),
+    ("known", {"output": "age"}, "output"),
+    ("known", {"at": "grid:1"}, "a grid"),
+    ("known", {"at": "grid:9999"}, "at has 9999 points"),
+    ("known", {"at": "/etc/passwd"}, "at"),
+    ("known", {"at": {"points": [[1.0, 2.0]]}}, "points"),
+    ("known", {"at": {"points": [[1e6]]}, "kernel": "EQ(1, variance=625)"}, "the points"),
+    ("known", {"design": "best"}, "design"),
+    ("known", {"extra": 1}, "extra"),
+    ("known", {"inducing": 0}, "inducing"),
+    ("known", {"inducing": Most.inducing + 1}, "inducing"),
+    ("known", {"kind": "function", "inducing": 8}, "inducing"),
+    ("known", {"given": ["0" * 16]}, "given"),
+    ("known", {"ids": "exact"}, "ids"),
+    ("known", {"protect": "everybody"}, "protect"),
+    ("known", {"categories": ["ward"]}, "--categories"),
+    ("learned", {"model": "kernel"}, "kernel"),
+    ("learned", {"kernel": "EQ(20)"}, "noise"),
+    ("learned", {"kernel": "EQ(20)", "noise": 1.0, "model": "learn"}, "kernel"),
+    ("learned", {"noise": 4.0}, "noise"),
+    ("learned", {"design": "max"}, "design"),
+    ("learned", {"kind": "function"}, "kind"),
+    ("learned", {"inducing": 20}, "inducing"),
+    ("learned", {"outcome": "maybe"}, "outcome"),
+    ("learned", {"bounds": None}, "bounds"),
+    ("learned", {"bounds": None, "outcome": "count"}, "bounds"),
+    ("learned", {"classes": ["no", "ja"]}, "classes"),
+    ("people", {"people": None}, "people"),
+    ("people", {"people": "height"}, "people"),
+    ("people", {"people": "nobody"}, "visits.csv: there is no column 'nobody'"),
+    ("people", {"protect": "outcomes"}, "people"),
+    ("people", {"max_rows": 3}, "max_rows"),
+    ("people", {"within": 1.5}, "within"),
+    ("people", {"ids": "same"}, "ids"),
+    ("rows", {"box": None}, "box"),
+    ("rows", {"box": {}}, "box"),
+    ("rows", {"box": {"sex": {"levels": ["f", "m"]}}}, "box"),
+    ("rows", {"box": {"age": {**RANGE, "low": 90.0}}}, "box"),
+    ("rows", {"box": {"age": {"low": 0.0}}}, "box"),
+    ("rows", {"box": {"age": {**RANGE, "cells": 0}}}, "box"),
+    ("rows", {"box": {"age": {**RANGE, "cells": 10**9}}}, "box"),
+    ("rows", {"box": {"age": {"low": "2024-12-31", "high": "2024-01-01"}}}, "box"),
+    ("rows", {"box": {"age": {"low": 1.0, "high": "2024-01-01"}}}, "box"),
+    ("rows", {"box": {"age": {"levels": ["f"]}}}, "box"),
+    ("rows", {"box": {"age": {"levels": ["f"] * 9}}}, "box"),
+    ("rows", {"box": {"age": {"levels": LEVELS}}}, "box"),
+    (
+        "rows",
+        {"inputs": ["age", "sex"], "box": {"age": {**RANGE, "cells": 5000}, "sex": {"levels": ["f", "m"]}}},
+        "box",
+    ),
+    ("rows", {"at": "grid:9999"}, "at has 9999 points"),
+    ("rows", {"kernel": "EQ(20)", "noise": 1.0, "inducing": 20}, "inducing"),
+    ("rows", {"kernel": "EQ(20)", "noise": 1.0, "kind": "function"}, "kind"),
+    ("rows", {"given": ["0123456789abcdef"]}, "given"),
+    ("rows", {"within": 0.5}, "within"),
+    ("rows", {"output": "age"}, "output"),
+    ("rows", {"people": "patient"}, "max_rows"),
+    ("rows", {"people": "patient", "max_rows": 2}, "n_people"),
+    ("rows", {"people": "age", "n_people": 15, "max_rows": 2}, "people"),
+    ("rows", {"people": "patient", "n_people": 15, "max_rows": 10**9}, "max_rows"),
+    ("rows", {"people": "patient", "n_people": 500_001, "max_rows": 2}, "max_rows"),
+    ("rows", {"n_people": 15}, "n_people"),
+    ("ill", {"bounds": [0, 2]}, "bounds"),
+    ("ill", {"outcome": "count", "bounds": [0, 9]}, "classes"),
+    ("ill", {"outcome": "classes", "classes": None}, "classes"),
+    ("ill", {"outcome": "classes"}, "classes"),
+    ("ill", {"outcome": "classes", "classes": ["a", "b", "a"]}, "classes"),
+    ("ill", {"classes": ["no", "no"]}, "classes"),
+    ("ill", {"classes": ["no", "ja", "maybe"]}, "classes"),
+    ("ill", {"kernel": "EQ(1)", "noise": 1.0}, "noise"),
+    ("ill", {"kernel": "EQ(1)", "design": "max"}, "design"),
+    ("ill", {"kernel": "EQ(1)", "kind": "function"}, "kind"),
+]
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = make_world(tmp_path_factory.mktemp("settings") / "data")
+    columns = {"patient": [row // 3 for row in range(40)], "age": ages(), "height": secret_heights()}
+    columns |= {"sex": ["f", "m"] * 20, "ill": ["no", "ja"] * 20}
+    assert world.client().put("/api/data/visits.csv", content=table(columns)).status_code == 201
+    return world
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_each_kind_is_fine_by_itself(visits: World, base: str) -> None:
+    assert visits.client().post("/api/preview", json=BASES[base]).status_code == 200
+
+
+@pytest.mark.parametrize(("base", "changes", "named"), WRONG)
+def test_what_does_not_make_sense_is_said_by_its_name(
+    visits: World, base: str, changes: dict[str, Any], named: str
+) -> None:
+    client, settings = visits.client(), {**BASES[base], **changes}
+    for path, body in (("preview", settings), ("plans", {"settings": settings, "name": "wrong"})):
+        answer = client.post(f"/api/{path}", json=body)
+        check_refused(answer, 422, "bad_input")
+        said = answer.json()["error"].removeprefix("settings.")
+        assert said.startswith(named), said
+        assert len(said) < 400
+    assert spends(visits) == 0
+
+
+def test_what_nobody_says_is_as_the_library_has_it(visits: World) -> None:
+    """An option that both have is written once."""
+    told = Asked.model_validate({**BASES["learned"], "delta": None})
+    usual = Settings(epsilon=0.5, delta=0.1, bounds=(0, 1))
+    unsaid = [
+        name for name in Asked.model_fields if hasattr(usual, name) and name not in told.model_fields_set
+    ]
+    assert len(unsaid) >= 12
+    for name in set(unsaid) - {"model", "inputs", "classes", "given"}:
+        assert getattr(told, name) == getattr(usual, name), name
+    assert told.chosen(delta=0.1).words() == {
+        **{name: told.chosen(delta=0.1).words()[name] for name in ("columns", "kernels")},
+        "epsilon": 0.5,
+        "delta": 0.1,
+        "bounds": [50.0, 170.0],
+        "at": "grid:8",
+        "output": "height",
+    }
+
+
+def test_one_question_is_one_plan_however_it_is_written(visits: World) -> None:
+    client = visits.client()
+    one = make_plan(client, **BASES["known"])
+    assert make_plan(client, **BASES["known"] | {"kernel": "EQ(20.0, variance=25**2)"}) == one
+    learned = {"settings": BASES["learned"], "name": "learned"}
+    unsaid = client.post("/api/plans", json=learned).json()
+    assert unsaid["certificate"]["design"] == "staged"
+    said = {
+        "model": "learn",
+        "kernel": None,
+        "noise": None,
+        "mean": None,
+        "design": "mse",
+        "kind": "predictions",
+    }
+    assert (
+        client.post("/api/plans", json={**learned, "settings": {**BASES["learned"], **said}}).json() == unsaid
+    )
+    delta = client.get(f"/api/plans/{make_plan(client, **{**BASES['known'], 'delta': None})}").json()[
+        "settings"
+    ]["delta"]
+    assert delta == 0.001  # of 40 rows, the largest power of ten below 1/400

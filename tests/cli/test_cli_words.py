@@ -1,0 +1,123 @@
+"""Messages for people who type commands."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from cli_helpers import commands
+
+import cloakgp
+from cloakgp.core.errors import Argument, ArgumentError, Message, Phrase
+from cloakgp.workflow.shell_words import PARAMETERS, PHRASES, in_shell_words
+
+PACKAGE = Path(cloakgp.__file__).parent
+KNOWN = {
+    name: f"--{name.replace('_', '-')}" for name in ("epsilon", "ledger", "then_at", "bounds", "behind_proxy")
+}
+
+
+def options(command):
+    """What the command line itself says that a command's options are."""
+    return {
+        one.name: next(word for word in one.opts if word.startswith("--"))
+        for one in command.params
+        if one.param_type_name == "option" and one.name != "help"
+    }
+
+
+def test_every_phrase_has_words_here_and_is_said_somewhere():
+    assert set(PHRASES) == set(Phrase)
+    files = [file for file in PACKAGE.rglob("*.py") if file.name not in ("shell_words.py", "errors.py")]
+    library = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    assert all(f"Phrase.{phrase.name}" in library for phrase in Phrase)
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_what_is_said_here_exists(phrase):
+    """Commands and options, by name."""
+    said, every = PHRASES[phrase], commands()
+    called = re.search(r"(?<=cloakgp )\w+ \w+", said)
+    there = every.values() if called is None else [every[called[0]]]
+    assert set(re.findall(r"--[a-z-]+", said)) <= {
+        one for command in there for one in options(command).values()
+    }
+
+
+def test_options_are_known_by_the_names_of_parameters():
+    every = {name: options(command) for name, command in commands().items()}
+    assert {name: command.own.options for name, command in commands().items()} == every
+    for argument, parameter in PARAMETERS.items():
+        assert any(parameter in known for known in every.values()), argument
+        assert not any(argument in known for known in every.values()), argument
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (ArgumentError("epsilon", "must be b"), "--epsilon must be b."),
+        (ArgumentError("url", "must be b"), "--ledger must be b."),
+        (ArgumentError("plan_for: X_star", "must be b"), "--then-at must be b."),
+        (ArgumentError("bounds[0]", "must be b"), "--bounds[0] must be b."),
+        (ArgumentError("delta", "must be b"), "delta must be b."),  # not one of this command's
+        (ArgumentError("X_star", "must be b"), "X_star must be b."),
+        (ArgumentError("candidates[9]", "must be b"), "candidate 10 must be b."),
+        (RuntimeError(Message("no epsilon. ", Phrase.CREATE_LEDGER)), "no epsilon. cloakgp ledger create"),
+        (Message("no epsilon. ", Phrase.CREATE_LEDGER), "no epsilon. cloakgp ledger create"),
+        ("Ledger.create: y was not read", "Ledger.create: y was not read"),
+        (Message(Argument("ledger", "classic")), "--ledger classic"),
+        (Message(Argument("behind_proxy", True)), "--behind-proxy"),
+    ],
+)
+def test_calls_and_arguments_become_commands_and_options_and_text_is_left_alone(said, told):
+    assert in_shell_words(said, KNOWN) == told
+
+
+# --------------------------------------------------------------- nobody looks into a message's text
+
+
+def looks_into_messages(source):
+    """Lines that compare an error's text, or call a method of it."""
+    errors, found, tree = set(), [], ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler) and node.name:
+            errors.add(node.name)
+        elif isinstance(node, ast.arg) and re.search(
+            "Error|Exception|Refused|Problem", ast.unparse(node.annotation or ast.Pass())
+        ):
+            errors.add(node.arg)
+    texts = {text for one in errors for text in (f"str({one})", f"{one}.args[0]", f"{one}.message")}
+    for node in ast.walk(tree):
+        looked = []
+        if isinstance(node, ast.Compare):
+            looked = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call):
+            looked = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            looked += node.args if ast.unparse(node.func).startswith(("re.", "in_shell_words")) else []
+        elif isinstance(node, ast.Match):
+            looked = [node.subject]
+        found += [node.lineno for part in looked if ast.unparse(part) in texts]
+    return found
+
+
+@pytest.mark.parametrize("room", ["workflow", "cli", "app"])
+def test_shells_and_pages_do_not_look_into_messages(room):
+    for file in (PACKAGE / room).rglob("*.py"):
+        assert looks_into_messages(file.read_text(encoding="utf-8")) == [], file
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'raise_ = "already" in str(error)',
+        "known = str(error) == UNUSABLE",
+        'message = str(error).replace("url", "--ledger")',
+        'known = re.search("url", str(error))',
+        'known = error.args[0].startswith("url")',
+        "message = in_shell_words(str(error))",
+    ],
+)
+def test_so_would_these(line):
+    assert looks_into_messages(f"try:\n    ask()\nexcept ValueError as error:\n    {line}") == [4]
+    assert looks_into_messages(f"def known(error: LedgerError) -> bool:\n    {line}") == [2]
+    assert looks_into_messages("try:\n    ask()\nexcept ValueError as error:\n    say(str(error))") == []

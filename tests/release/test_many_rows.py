@@ -1,0 +1,111 @@
+"""Releases in stages from more rows than are told apart: in memory, from a file, on a cluster."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cloakgp
+from cloakgp import AutoGP
+from cloakgp.core.errors import ArgumentError
+from cloakgp.data import cells
+from cloakgp.release import encoding
+from cloakgp.release.opening import recover
+from cloakgp.release.plan import Plan
+
+BOUNDS, PROMISE = (0.0, 10.0), {"epsilon": 1.0, "delta": 1e-4}
+X_STAR = np.linspace(0.1, 0.9, 5)[:, None]
+
+
+def curve(X):
+    return 5 + 2 * np.sin(5 * X[:, 0])
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(cells, "MOST_CELLS", 32)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(1500, 1))
+    return X, curve(X) + 0.4 * rng.normal(size=len(X))
+
+
+@pytest.fixture
+def plan(table):
+    return AutoGP(BOUNDS, stages=2).plan(table[0], X_star=X_STAR, **PROMISE)
+
+
+def test_few_columns_and_good_predictions(table, plan):
+    assert plan.measurement.matrix.shape[1] <= 32
+    assert plan.measurement.n_rows == 1500
+    assert plan.inputs_digest == plan.cells.digest  # millions of rows are not read for it once more
+    assert np.abs(plan.release(table[1]).predict(X_STAR) - curve(X_STAR)).max() < 1.0
+
+
+def test_the_file_holds_cells_and_the_digest_of_many_inputs(table, plan, tmp_path, monkeypatch):
+    release = plan.release(table[1])
+    release.save(tmp_path / "whole.cloak")
+    assert cloakgp.verify(tmp_path / "whole.cloak").complete
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 100)
+    release.save(tmp_path / "cells.cloak")
+    assert (tmp_path / "cells.cloak").stat().st_size < (tmp_path / "whole.cloak").stat().st_size
+    again = cloakgp.load(tmp_path / "cells.cloak")
+    assert again.plan.digest == plan.digest  # wherever the inputs are kept
+    assert again.plan.X is None
+    assert np.abs(again.predict(X_STAR) - release.predict(X_STAR)).max() < 1e-9
+    found = cloakgp.verify(tmp_path / "cells.cloak")
+    assert not found.complete
+    assert "but which rows are in which cell was not checked" in found.headline
+    assert found.proven_delta is not None  # the integers prove it, whichever rows are where
+    assert cloakgp.verify(tmp_path / "cells.cloak", X=table[0]).complete
+    other = table[0].copy()
+    other[0] = 0.5
+    with pytest.raises(cloakgp.VerificationError):
+        cloakgp.verify(tmp_path / "cells.cloak", X=other)
+
+
+def test_what_was_answered_is_recovered_without_the_inputs(table, plan, tmp_path, monkeypatch):
+    """The ledger keeps the plan that was charged for; what was not answered needs a plan of the own table."""
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 100)
+    ledger = cloakgp.Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
+    ledger.create("people", epsilon=PROMISE["epsilon"], delta=PROMISE["delta"])
+    with ledger.charge(plan, "people") as charge:
+        charge.answer = plan._measure(plan.first, plan._outcomes(table[1]), "error")
+    entry = charge.receipt.entry
+    unread = Plan.from_charged(ledger.charged_plan(entry))
+    assert unread.X is None
+    with pytest.raises(ArgumentError, match="made from your own table"):
+        unread.recover(ledger, entry, table[1])
+    assert [one.kind for one in ledger.entries("people")] == ["created", "spent"]
+    whole = plan.recover(ledger, entry, table[1])
+    assert np.array_equal(unread.recover(ledger, entry).z, whole.z)
+    assert np.array_equal(recover(ledger, entry).z, whole.z)
+
+
+def test_the_same_plan_from_a_memory_map(table, plan, tmp_path):
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float64, shape=table[0].shape)
+    X[:] = table[0]
+    there = AutoGP(BOUNDS, stages=2).plan(X, X_star=X_STAR, **PROMISE)
+    assert there.digest == plan.digest
+    assert np.abs(there.release(table[1]).predict(X_STAR) - curve(X_STAR)).max() < 1.0
+
+
+def test_inputs_and_outcomes_on_a_cluster(table, plan):
+    da = pytest.importorskip("dask.array")
+    X, y = da.from_array(table[0], chunks=(400, 1)), da.from_array(table[1], chunks=400)
+    there = AutoGP(BOUNDS, stages=2).plan(X, X_star=X_STAR, **PROMISE)
+    assert np.array_equal(there.first.measurement.matrix, plan.first.measurement.matrix)
+    release = there.release(y)
+    assert np.abs(release.predict(X_STAR) - curve(X_STAR)).max() < 1.0
+
+
+def test_support_points_may_be_given(table):
+    plan = AutoGP(BOUNDS, stages=1, inducing=np.linspace(0, 1, 12)[:, None]).plan(
+        table[0], X_star=X_STAR, **PROMISE
+    )
+    assert len(plan.rule.support) == 12
+    release = plan.release(table[1])
+    assert np.isfinite(release.predict(X_STAR)).all()

@@ -1,0 +1,100 @@
+"""Releases: noise as promised, a new spend each time, and nothing that can be changed."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import cloakgp
+
+
+def test_the_mean_is_the_exact_one_plus_noise(make_plan, setting, noiseless):
+    plan = make_plan()
+    away = plan.release(setting.y).mean - noiseless(plan, setting.y).mean
+    assert (np.abs(away) < 12 * plan.noise_std).all()
+    assert (away != 0).all()
+
+
+def test_the_noise_has_the_covariance_that_was_planned(make_plan, setting, noiseless, seeded, design):
+    plan = make_plan(design=design)
+    n = 3000
+    with seeded(0):
+        means = np.array([plan.release(setting.y).mean for _ in range(n)])
+    noise = means - noiseless(plan, setting.y).mean
+    standard = noise @ np.linalg.inv(np.linalg.cholesky(plan.noise_cov)).T
+    # Standard normals: entries of the sample covariance have std √(2/n) or less, those of the mean √(1/n).
+    np.testing.assert_allclose(np.cov(standard.T), np.eye(4), atol=5 * np.sqrt(2 / n))
+    np.testing.assert_allclose(standard.mean(axis=0), 0, atol=5 / np.sqrt(n))
+    np.testing.assert_allclose(noise.std(axis=0), plan.noise_std, rtol=0.1)
+
+
+def test_repr_tells_the_promise_and_no_prediction(make_plan, setting):
+    release = make_plan().release(setting.y)
+    std = release.noise_std
+    assert repr(release) == (
+        f"<Release: (1, 0.01)-DP, unit one row, mse design, 12 rows, 4 test points, "
+        f"privacy noise std {std.min():.3g} to {std.max():.3g}>"
+    )
+
+
+# Saving
+
+
+def test_saving_replaces_a_file_whole(make_plan, setting, tmp_path):
+    path = tmp_path / "release.cloak"
+    path.write_bytes(b"something else")
+    release = make_plan().release(setting.y)
+    release.save(path)
+    release.save(str(path))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["release.cloak"]
+    np.testing.assert_array_equal(cloakgp.load(str(path)).z, release.z)
+
+
+def test_a_key_that_is_none_leaves_the_old_file(make_plan, setting, tmp_path):
+    pytest.importorskip("cryptography")
+    path = tmp_path / "release.cloak"
+    path.write_bytes(b"old")
+    with pytest.raises(TypeError, match="sign_with must be an Ed25519PrivateKey"):
+        make_plan().release(setting.y).save(path, sign_with="secret")
+    assert path.read_bytes() == b"old"
+
+
+def test_two_saves_at_once_leave_the_process_as_it_was(make_plan, setting, tmp_path):
+    """The umask can be read only by setting it, and a second thread may set the first one's 0 for good."""
+    release, mask = make_plan().release(setting.y), os.umask(0o027)
+    try:
+        with patched_umask() as asked, ThreadPoolExecutor(8) as threads:
+            list(threads.map(release.save, [tmp_path / f"{i}.cloak" for i in range(40)]))
+        assert asked == []
+    finally:
+        assert os.umask(mask) == 0o027
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o640}
+
+
+@contextmanager
+def patched_umask():
+    """Every call of os.umask, to be seen."""
+    asked, right = [], os.umask
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "umask", lambda mask: asked.append(mask) or right(mask))
+        yield asked
+
+
+# What every kind of release answers
+
+
+def test_predictions_were_released_at_their_test_points_only(make_plan, setting):
+    plan = make_plan()
+    for asked in (plan.released_noise, plan.release(setting.y).released_at):
+        with pytest.raises(ValueError, match=r"X must be the plan's test points.*uncertainty"):
+            asked(setting.X_star + 1.0)
+
+
+def test_the_noise_elsewhere_is_known_also_with_a_variance_for_each_row(make_plan, setting):
+    plan = make_plan(noise=np.geomspace(0.1, 3, len(setting.X)))
+    known = plan.release(setting.y).uncertainty(setting.X_star, include_noise=0.5)
+    np.testing.assert_array_equal(plan.noise_at(setting.X_star), known.privacy)

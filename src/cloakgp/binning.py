@@ -37,7 +37,7 @@ from cloakgp.measure.measurement import LAPLACE, NOISE_SCALES, NOISES, Measureme
 from cloakgp.measure.statistics import Inside
 from cloakgp.measure.unit import check_unit
 from cloakgp.model.gp import GaussianProcess
-from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix
+from cloakgp.model.smoothers import check_covariance, gentle_cholesky
 from cloakgp.model.windows import check_bounds
 from cloakgp.release import showing
 from cloakgp.release.base import PlanBase
@@ -139,7 +139,8 @@ class BinningPlan(PlanBase["BinningRelease"]):
 
     @cached_property
     def _factor(self) -> Any:
-        gram = kernel_matrix(self.kernel, self.sites, self.sites, "bins, bins")
+        assert self.kernel is not None
+        gram = self.kernel(self.sites, self.sites)
         check_covariance(gram)
         return gentle_cholesky(gram, self.variances)[0]
 
@@ -147,7 +148,8 @@ class BinningPlan(PlanBase["BinningRelease"]):
         return Points(X) if isinstance(self.sites, Boxes) else X
 
     def _cross(self, X: FloatArray) -> FloatArray:
-        return kernel_matrix(self.kernel, self._points(X), self.sites, "X, bins")
+        assert self.kernel is not None
+        return np.asarray(self.kernel(self._points(X), self.sites))
 
     def gain(self, X: FloatArray) -> FloatArray:
         """(n, bins): how predictions at X move with the bins' means."""

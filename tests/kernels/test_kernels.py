@@ -88,7 +88,7 @@ def test_matern_picks_the_class():
 
 
 def test_levels_are_equal_or_not_whatever_their_numbers():
-    k = Category(0.25, levels=["red", "green"], variance=4.0, active_dims=[1])
+    k = Category(0.25, variance=4.0, active_dims=[1])
     X = np.array([[0.0, 0.0], [9.0, 1.0], [5.0, 0.0], [5.0, 17.0]])  # 17: a level that nobody named
     np.testing.assert_array_equal(k(X), [[4, 1, 4, 1], [1, 4, 1, 1], [4, 1, 4, 1], [1, 1, 1, 4]])
     for correlation in (0.0, 0.5, 1.0):  # is a covariance

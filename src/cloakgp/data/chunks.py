@@ -107,20 +107,26 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_by_one(function: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
-    """The same, each handed over as soon as it is there; nothing is done before the first is asked for."""
-    pool = ThreadPoolExecutor(max(1, min(_cores(), len(items))))
+    """The same, each handed over as soon as it is there; few are begun before they are asked for."""
+    workers = max(1, min(_cores(), len(items)))
+    waiting: deque[Future[T]] = deque()
+    pool = ThreadPoolExecutor(workers)
     try:
         with one_blas_thread():
-            # Each in a copy of this context, or numpy's warnings would be on again.
-            for task in [pool.submit(copy_context().run, function, item) for item in items]:
-                yield task.result()
+            for item in items:
+                # In a copy of this context, or numpy's warnings would be on again.
+                waiting.append(pool.submit(copy_context().run, function, item))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def sweep_threads(function: Callable[..., T], sources: tuple[Any, ...], label: str) -> Iterator[T]:
+    """function(rows of each source) for every chunk of rows; a number or None is handed on as it is."""
     tasks = chunks(n_rows(sources))
-    workers = min(_cores(), len(tasks))
 
     def work(rows: slice) -> T:
         # In one layout, since BLAS may add in another order for another.
@@ -128,17 +134,7 @@ def sweep_threads(function: Callable[..., T], sources: tuple[Any, ...], label: s
             *(joined([source[rows]]) if hasattr(source, "__len__") else source for source in sources)
         )
 
-    waiting: deque[Future[T]] = deque()
-    pool = ThreadPoolExecutor(workers)
-    try:
-        with one_blas_thread(), Progress(label, len(tasks)) as progress:
-            for task in tasks:
-                waiting.append(pool.submit(work, task))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-                    progress.advance()
-            while waiting:
-                yield waiting.popleft().result()
-                progress.advance()
-    finally:
-        pool.shutdown(cancel_futures=True)
+    with Progress(label, len(tasks)) as progress:
+        for found in one_by_one(work, tasks):
+            yield found
+            progress.advance()

@@ -222,20 +222,6 @@ def _visible(text: str) -> str:
     return "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
 
 
-def same_people(ids: Any, n_rows: int, partition: str, how: str) -> People | None:
-    """The people whom a plan was made for, whose digest this is; None where its promise is to each row."""
-    if not partition:
-        if ids is not None:
-            raise ArgumentError("people", "must be left out: the plan's promise is to each row")
-        return None
-    if ids is None:
-        raise ArgumentError("people", "must be given: the plan's promise is to people", remedy=_REMEDY)
-    found = as_people(ids, n_rows, how)
-    if found.digest != partition:
-        raise ArgumentError("people", "must be whom the plan was made for; these have other rows")
-    return found
-
-
 def _refuse_missing(missing: bool) -> None:
     if missing:
         remedy = "Rows of an unknown person cannot be protected together: leave them out, or give them an id."

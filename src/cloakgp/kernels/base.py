@@ -58,7 +58,6 @@ class Kernel(ABC):
         True  # each entry depends on its own two inputs, and not on what else is asked
     )
     _written: ClassVar[bool] = True  # in a text, by its name
-    _texts: ClassVar[tuple[str, ...]] = ()  # parameters that may hold words
     _lists: ClassVar[int] = 1  # how deep lists of numbers may be in each other, in a spec
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
@@ -101,7 +100,7 @@ class Kernel(ABC):
     def _from_spec(cls, values: dict[str, Any], read: Callable[[Any], Kernel]) -> Kernel:
         """The kernel with these values of a spec; `read` makes kernels of the specs among them."""
         for name, value in values.items():
-            if name not in cls._texts and not _numbers(value, cls._lists):
+            if not _numbers(value, cls._lists):
                 raise ValueError(f"{name} in a kernel spec must hold numbers; got {reprlib.repr(value)}.")
         return cls(**values)
 

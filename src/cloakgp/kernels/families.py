@@ -360,29 +360,25 @@ class Category(OnColumns):
     ----------
     correlation : float
         Of two different levels, from 0 to 1.
-    levels : names or int, optional
-        What the numbers 0, 1, 2, ... stand for, or how many there are. Public: files hold them.
     variance : float
     active_dims : columns, optional
         Those that hold levels; all if absent.
 
     Examples
     --------
-    >>> Category(0.25, levels=["red", "green"], variance=4.0)([[0.0], [1.0]])
+    >>> Category(0.25, variance=4.0)([[0.0], [1.0]])
     array([[4., 1.],
            [1., 4.]])
     """
 
     correlation: float = 0.0
     _: KW_ONLY
-    levels: Sequence[Any] | int | None = None
     variance: float = 1.0
     active_dims: Sequence[int] | None = None
-    _texts: ClassVar[tuple[str, ...]] = ("levels",)
 
     def __post_init__(self) -> None:
         correlation = checks.number(self.correlation, "correlation", least=0.0, most=1.0)
-        self._store(correlation=correlation, levels=_levels(self.levels))
+        self._store(correlation=correlation)
 
     def category_columns(self, columns: int) -> tuple[int, ...]:
         return tuple(sorted(OnColumns.number_columns(self, columns)))
@@ -481,23 +477,6 @@ def _active_dims(value: Any) -> tuple[int, ...] | None:
     if not dims or len(set(dims)) < len(dims):
         raise ArgumentError("active_dims", "must be distinct columns, at least one", repr(dims))
     return dims
-
-
-def _levels(levels: Any) -> tuple[str | int, ...] | int | None:
-    remedy = 'Give names, such as ["north", "south"], or how many levels there are.'
-    if levels is None:
-        return None
-    named = isinstance(levels, (list, tuple))
-    number = checks.whole(len(levels) if named else levels, "levels", 1, 4096, remedy)
-    if not named:
-        return number
-    for level in levels:
-        if type(level) not in (str, int) or len(str(level)) > 200 or not str(level).isprintable():
-            expected = "must be whole numbers or printable texts of at most 200 characters"
-            raise ArgumentError("levels", expected, reprlib.repr(level), remedy)
-    if len(set(levels)) < number:
-        raise ArgumentError("levels", "must differ from each other", reprlib.repr(levels))
-    return tuple(levels)
 
 
 def _at_most(limit: float, values: Array, xp: Any) -> Array:

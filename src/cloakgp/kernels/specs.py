@@ -2,9 +2,9 @@
 
 Both are read through a closed list, and nothing is ever executed. A text is read by Python's own grammar into
 a tree, and the tree is walked: the kernels of this package, numbers, lists and tuples of numbers (for knots,
-inside each other), keyword arguments, texts that name a category's levels, ``+``, ``*`` and, for numbers,
-``**``. Anything else is an error that points at its place. So a kernel from a command line, a file or a web
-form can do nothing but describe a kernel.
+inside each other), keyword arguments, ``+``, ``*`` and, for numbers, ``**``. Anything else is an error that
+points at its place. So a kernel from a command line, a file or a web form can do nothing but describe a
+kernel.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ class _Reader:
             raise ValueError(f"kernel is nested too deeply to be read. {_EXAMPLE}") from None
         return self._value(tree.body, 0)
 
-    def _value(self, node: ast.expr, depth: int, texts: bool = False) -> Any:
-        """A kernel, a number, a list, or true or false; where there may be `texts`, a list of these, too."""
+    def _value(self, node: ast.expr, depth: int) -> Any:
+        """A kernel, a number, a list, or true or false."""
         if depth > 60:  # far more than anyone writes, and far less than Python's recursion allows
             raise self._refused(node, "this is nested too deeply")
         if isinstance(node, ast.Call):
@@ -187,7 +187,7 @@ class _Reader:
         if isinstance(node, ast.BinOp):
             return self._combined(node, depth)
         if isinstance(node, (ast.List, ast.Tuple)):
-            return [self._entry(entry, depth + 1, texts) for entry in node.elts]
+            return [self._entry(entry, depth + 1) for entry in node.elts]
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
             value = self._number(node.operand, depth + 1)
             return -value if isinstance(node.op, ast.USub) else value
@@ -201,10 +201,8 @@ class _Reader:
             raise self._refused(node, needs if node.id in NAMES else unknown)
         raise self._refused(node)
 
-    def _entry(self, node: ast.expr, depth: int, texts: bool) -> Any:
-        """Of a list: a number, another list, as the knots of Gibbs, or a text, as a category's levels."""
-        if texts and isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return node.value
+    def _entry(self, node: ast.expr, depth: int) -> Any:
+        """Of a list: a number, or another list, as the knots of Gibbs."""
         read = self._value if isinstance(node, (ast.List, ast.Tuple)) else self._number
         return read(node, depth)
 
@@ -254,7 +252,7 @@ class _Reader:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in NAMES:
             raise self._refused(node, f"only kernels can be written with brackets: {', '.join(NAMES)}")
-        signature, texts = inspect.signature(NAMES[name]), KINDS[name]._texts if name in KINDS else ()
+        signature = inspect.signature(NAMES[name])
         values = [self._value(argument, depth + 1) for argument in node.args]
         named: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -265,7 +263,7 @@ class _Reader:
                 raise self._refused(keyword, f"{name} has no {keyword.arg}; it has {has}")
             if keyword.arg in named:
                 raise self._refused(keyword, f"{keyword.arg} is given twice")
-            named[keyword.arg] = self._value(keyword.value, depth + 1, keyword.arg in texts)
+            named[keyword.arg] = self._value(keyword.value, depth + 1)
         try:
             signature.bind(*values, **named)  # says which is missing, given twice or one too many
             return NAMES[name](*values, **named)

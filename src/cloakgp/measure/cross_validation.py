@@ -35,7 +35,7 @@ from cloakgp.data.people import People
 from cloakgp.kernels import Kernel
 from cloakgp.measure.statistics import Inside
 from cloakgp.model.gp import GaussianProcess
-from cloakgp.model.smoothers import Rows, check_covariance, gentle_cholesky, kernel_matrix
+from cloakgp.model.smoothers import Rows, check_covariance, gentle_cholesky
 
 LOSSES = ("squared", "absolute")
 Y_BITS, MATRIX_BITS = 18, 26  # finest lattice: beyond it nothing is gained
@@ -138,7 +138,7 @@ def weights(
         with blas_threads(len(X)):
             if kernel is None or gp.kernel != kernel:  # models with one kernel should stand side by side
                 kernel = gp.kernel
-                gram = kernel_matrix(kernel, X, X, "X, X")
+                gram = kernel(X, X)
                 check_covariance(gram)
             noise = np.broadcast_to(np.asarray(gp.noise, dtype=np.float64), (len(X),))
             matrices = _weights_of_one(gram, noise, folds)

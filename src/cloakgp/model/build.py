@@ -19,6 +19,7 @@ from scipy.linalg import cholesky, solve_triangular
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import Argument, ArgumentError, missing_extra
 from cloakgp.data.merging import Inputs, group
+from cloakgp.kernels.base import Kernel
 from cloakgp.model.arrays import on_host
 from cloakgp.model.inducing import Features, SparseGP
 from cloakgp.model.smoothers import ExactGP, Merged, Smoother, Solver
@@ -44,7 +45,7 @@ def smoother_for(gp: GaussianProcess, inputs: Inputs, X_star: FloatArray, device
 
 
 def _on_device(
-    device: Any, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray
+    device: Any, kernel: Kernel, noise: float | FloatArray, X: FloatArray, X_star: FloatArray
 ) -> Any:  # a smoother with tensors in place of arrays
     from cloakgp.model.torch_gp import TorchExactGP, tensor
 
@@ -52,7 +53,7 @@ def _on_device(
 
 
 def _solved_there(
-    device: Any, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray
+    device: Any, kernel: Kernel, noise: float | FloatArray, X: FloatArray, X_star: FloatArray
 ) -> Smoother:
     """The heavy part on the device, the rest here."""
     host: Smoother = _on_device(device, kernel, noise, X, X_star).on_host()

@@ -27,9 +27,10 @@ from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.data.cells import MOST_CELLS
 from cloakgp.data.chunks import evenly, in_threads, spread_evenly, steps
 from cloakgp.data.merging import Inputs, group
+from cloakgp.kernels.base import Kernel
 from cloakgp.model.arrays import times_wide, wide_dots
 from cloakgp.model.point_sets import centres
-from cloakgp.model.smoothers import Rows, check_covariance, diagonal, kernel_matrix
+from cloakgp.model.smoothers import Rows, check_covariance
 
 APPROXIMATIONS = ("dtc", "fitc")
 MOST_INDUCING = 10_000
@@ -101,9 +102,9 @@ class Features:
     What is released is verified by whitening again, and rounding hardly moves the space that is left.
     """
 
-    def __init__(self, kernel: Any, Z: FloatArray) -> None:
+    def __init__(self, kernel: Kernel, Z: FloatArray) -> None:
         self.kernel, self.Z = kernel, Z
-        gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
+        gram = kernel(Z, Z)
         check_covariance(gram)
         values, vectors = np.linalg.eigh(gram)
         keep = values > _CUT * values[-1]
@@ -111,7 +112,7 @@ class Features:
 
     def kernel_rows(self, X: FloatArray) -> FloatArray:
         """(n, m) k(X, Z)."""
-        return kernel_matrix(self.kernel, X, self.Z, "X, inducing")
+        return np.asarray(self.kernel(X, self.Z))
 
     def at(self, X: FloatArray) -> FloatArray:
         """(r, n) features of the rows of X."""
@@ -131,7 +132,7 @@ class Features:
                 K = K + own / len(points)
                 if approximation == "fitc":
                     known = self.W @ own.T
-                    left = diagonal(self.kernel, X) - np.einsum("ij,ij->j", known, known)
+                    left = self.kernel.diag(X) - np.einsum("ij,ij->j", known, known)
                     rest = rest + np.maximum(left, 0.0) / len(points)
             phi[:, rows] = self.W @ np.transpose(K)
             D[rows] += rest
@@ -154,7 +155,7 @@ def _points_of(inputs: Inputs, rows: slice) -> Iterator[FloatArray]:
         yield points
 
 
-def scale_of(kernel: Any, rows: FloatArray) -> FloatArray:
+def scale_of(kernel: Kernel, rows: FloatArray) -> FloatArray:
     """(D,) how far f is apart per unit of each column, as a std; the largest range counts as 1.
 
     Over as much of a column's range as a cell would have if all columns were alike. Levels are left out. To
@@ -168,8 +169,8 @@ def scale_of(kernel: Any, rows: FloatArray) -> FloatArray:
     for column in np.flatnonzero(steps):
         moved, inside = some.copy(), some[:, column] + steps[column] <= high[column]
         moved[:, column] += np.where(inside, steps[column], -steps[column])
-        both = np.diagonal(kernel_matrix(kernel, some, moved, "X, X"))
-        squared = diagonal(kernel, some) + diagonal(kernel, moved) - 2 * both
+        both = np.diagonal(kernel(some, moved))
+        squared = kernel.diag(some) + kernel.diag(moved) - 2 * both
         scale[column] = np.sqrt(np.maximum(squared, 0.0).mean()) / steps[column]
     if not scale.any():
         scale = 1 / np.where(spans > 0, spans, 1.0)
@@ -195,7 +196,7 @@ class SparseGP:
         self.star = features.at(X_star)  # (r, P)
         self.T, known, left = smoothed(self.seen.information, self.star)
         self.explained_variance = np.maximum(known - left, 0.0)
-        self.posterior_variance = np.maximum(diagonal(features.kernel, X_star) - known, 0.0) + left
+        self.posterior_variance = np.maximum(features.kernel.diag(X_star) - known, 0.0) + left
 
     @cached_property
     def cross(self) -> FloatArray:

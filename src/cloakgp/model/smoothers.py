@@ -55,7 +55,7 @@ class Smoother(Protocol):
         ...
 
 
-Solver = Callable[[Any, float | FloatArray, FloatArray, FloatArray], Smoother]
+Solver = Callable[[Kernel, float | FloatArray, FloatArray, FloatArray], Smoother]
 """From kernel, noise, X and X* to the exact GP: on the processor, or on a GPU."""
 
 
@@ -104,13 +104,13 @@ class GivenGP:
 class ExactGP(GivenGP):
     """The same for a kernel, inputs (N, D) and test points (P, D)."""
 
-    def __init__(self, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray) -> None:
-        gram = kernel_matrix(kernel, X, X, "X, X")
+    def __init__(self, kernel: Kernel, noise: float | FloatArray, X: FloatArray, X_star: FloatArray) -> None:
+        gram = kernel(X, X)
         check_covariance(gram)
         some = np.vstack([sample(X), sample(X_star)])
-        check_covariance(kernel_matrix(kernel, some, some, "X and X_star together"))
-        prior = diagonal(kernel, X_star)
-        super().__init__(gram, kernel_matrix(kernel, X, X_star, "X, X_star"), prior, noise)
+        check_covariance(kernel(some, some))
+        prior = kernel.diag(X_star)
+        super().__init__(gram, kernel(X, X_star), prior, noise)
         if (self.explained_variance > prior * (1 + 1e-6) + 1e-12).any():
             raise ValueError(NOT_PSD)
 
@@ -174,7 +174,7 @@ class Merged:
     1 / S_g, with variance S = 1 / sum_g n_g / S_g. So a row of group g has the input's column times S / S_g.
     """
 
-    def __init__(self, kernel: Any, inputs: Inputs, X_star: FloatArray, solver: Solver) -> None:
+    def __init__(self, kernel: Kernel, inputs: Inputs, X_star: FloatArray, solver: Solver) -> None:
         n, own, self.n_rows, self.n_outputs = inputs.counts, inputs.variances, len(inputs), len(X_star)
         X, self._site, noise = sites(inputs)
         self._inner = inner = solver(kernel, noise, X, X_star)
@@ -224,32 +224,6 @@ NOT_PSD = (
     "kernel must return a positive semi-definite matrix; it does not on these inputs. "
     "Check the kernel's formula, or use one from cloakgp.kernels."
 )
-
-
-def kernel_matrix(kernel: Any, X: FloatArray, Z: FloatArray, called: str) -> FloatArray:
-    """kernel(X, Z) as a float64 matrix, checked."""
-    values = np.asarray(kernel(X, Z))
-    if values.shape != (len(X), len(Z)):
-        raise ValueError(
-            f"kernel({called}) must return a matrix of shape {(len(X), len(Z))}; got {values.shape}. "
-            "A kernel takes two input matrices and returns one value per pair of their rows."
-        )
-    if values.dtype.kind not in "iuf":
-        raise TypeError(f"kernel({called}) must return real numbers; got dtype {values.dtype}.")
-    values = values.astype(np.float64, copy=False)
-    if not isinstance(kernel, Kernel) and not np.isfinite(values).all():  # ours look themselves, if at all
-        raise ValueError(
-            f"kernel({called}) must return finite values; it returned NaN or infinity. "
-            "Check the kernel's parameters and the scale of the inputs."
-        )
-    return values
-
-
-def diagonal(kernel: Any, X: FloatArray) -> FloatArray:
-    """k(x, x) at each row of X."""
-    if hasattr(kernel, "diag"):
-        return np.asarray(kernel.diag(X), dtype=np.float64)
-    return np.array([kernel_matrix(kernel, x[None], x[None], "x, x")[0, 0] for x in X])
 
 
 def check_covariance(gram: FloatArray) -> None:

@@ -23,7 +23,7 @@ from cloakgp.model.smoothers import NOT_PSD, Rows, check_covariance, jitters, sa
 Tensor = Any  # torch.Tensor, which mypy knows only where torch is installed
 
 BLOCK = 2048
-"""Rows and columns of a block: large enough to keep a GPU busy, small beside the Gram matrix."""
+"""Rows of a strip: large enough to keep a GPU busy, small beside the Gram matrix."""
 
 
 class TorchExactGP:
@@ -53,7 +53,8 @@ class TorchExactGP:
         self.cross = torch.cat([self._kernel(X[rows], X_star) for rows in _blocks(self.n_rows)])
         self.scale = float((self._kernel.diag(X) + self._noise).mean())
         factor, self.jitter = self._factor()
-        self._transposed = cholesky_solve(factor, self.cross)  # C^T
+        half = torch.linalg.solve_triangular(factor, self.cross, upper=False)
+        self._transposed = torch.linalg.solve_triangular(factor.mT, half, upper=True)  # C^T
         del factor  # makes room for the design
         prior = self._kernel.diag(X_star)
         self.explained_variance = column_dots(self.cross, self._transposed)
@@ -97,7 +98,8 @@ class TorchExactGP:
 
     def _factor(self) -> tuple[Tensor, float]:
         """The Cholesky factor with the smallest jitter, from none upwards, that works."""
-        gram = torch.empty((self.n_rows, self.n_rows), dtype=torch.float64, device=self._X.device)
+        # Column by column, as LAPACK has it: so nothing makes a copy.
+        gram = torch.empty((self.n_rows, self.n_rows), dtype=torch.float64, device=self._X.device).T
         for jitter in jitters(self.scale):
             self._fill(gram)
             gram.diagonal().add_(self._noise + jitter)
@@ -153,36 +155,10 @@ def check_sample(kernel: Kernel, some: Tensor) -> None:
 
 
 def cholesky_in_place(matrix: Tensor) -> bool:
-    """Overwrite the lower triangle by its Cholesky factor; False if the matrix is not positive definite.
-
-    Right-looking, block by block (Golub & Van Loan 2013, section 4.2.9). What is above the blocks on the
-    diagonal is neither read nor written.
-    """
-    n = len(matrix)
-    for rows in _blocks(n):
-        corner, failed = torch.linalg.cholesky_ex(matrix[rows, rows])
-        if failed.item():
-            return False
-        matrix[rows, rows] = corner
-        below = matrix[rows.stop :, rows]
-        panel = torch.linalg.solve_triangular(corner.T, below, upper=True, left=False)
-        below.copy_(panel)
-        for columns in _blocks(n - rows.stop):
-            rest = matrix[rows.stop + columns.start :, rows.stop + columns.start : rows.stop + columns.stop]
-            rest.addmm_(panel[columns.start :], panel[columns].T, alpha=-1.0)
-    return True
-
-
-def cholesky_solve(factor: Tensor, right: Tensor) -> Tensor:
-    """Solve L L' x = right for L in the lower triangle of `factor`."""
-    x, blocks = right.clone(), list(_blocks(len(right)))
-    for rows in blocks:
-        x[rows].addmm_(factor[rows, : rows.start], x[: rows.start], alpha=-1.0)
-        x[rows] = torch.linalg.solve_triangular(factor[rows, rows], x[rows], upper=False)
-    for rows in reversed(blocks):
-        x[rows].addmm_(factor[rows.stop :, rows].T, x[rows.stop :], alpha=-1.0)
-        x[rows] = torch.linalg.solve_triangular(factor[rows, rows].T, x[rows], upper=True)
-    return x
+    """Overwrite a matrix, given by its lower triangle, with its Cholesky factor; False if it has none."""
+    failed = torch.empty((), dtype=torch.int32, device=matrix.device)
+    torch.linalg.cholesky_ex(matrix, out=(matrix, failed))
+    return not failed.item()
 
 
 def _blocks(n: int) -> Iterator[slice]:

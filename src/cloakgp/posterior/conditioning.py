@@ -32,7 +32,6 @@ from cloakgp.data.merging import Inputs, take
 from cloakgp.measure.measurement import Measurement
 from cloakgp.model.build import smoother_for
 from cloakgp.model.inducing import Features, smoothed
-from cloakgp.model.smoothers import diagonal
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GaussianProcess
@@ -183,7 +182,7 @@ def _sparse(gp: GaussianProcess, inputs: Inputs, B: FloatArray) -> Links:
 
     def known_variance(X: FloatArray) -> FloatArray:
         _, known, left = smoothed(seen.information, features.at(X))
-        return np.asarray(np.maximum(diagonal(features.kernel, X) - known, 0.0) + left)
+        return np.asarray(np.maximum(features.kernel.diag(X) - known, 0.0) + left)
 
     covariance = H @ H.T + (sums * seen.D) @ B.T
     return Links(features.kernel_rows, (H @ features.W).T, covariance, known_variance, (H, features.W))

@@ -17,7 +17,6 @@ from cloakgp.core.checks import FloatArray, frozen
 from cloakgp.kernels import EQ, Matern32, Matern52
 from cloakgp.model.hyperprior import Candidate
 from cloakgp.model.inducing import choose_inducing
-from cloakgp.model.smoothers import diagonal
 
 MOST_EXACT = 800
 """Distinct inputs up to which each is a support point."""
@@ -117,7 +116,7 @@ class Support:
         inner = self.inner(setting)
         cross = inner @ self._star.T
         star = self._star @ cross
-        np.fill_diagonal(star, diagonal(setting.shape, self.X_star))  # what is left out is known to be there
+        np.fill_diagonal(star, setting.shape.diag(self.X_star))  # what is left out is known to be there
         return np.block([[inner, cross], [cross.T, star]])
 
     def left_out(self, setting: Candidate, inner: FloatArray) -> float:
@@ -125,7 +124,7 @@ class Support:
         if self.P is None:
             return 0.0
         X, products = self._few
-        variance = float(diagonal(setting.shape, X).mean()) if setting.known else 1.0
+        variance = float(setting.shape.diag(X).mean()) if setting.known else 1.0
         return max(variance - float(np.vdot(products, inner)), 0.0)
 
     @cached_property
@@ -146,7 +145,7 @@ class Support:
     @cached_property
     def _reference_inverse(self) -> FloatArray:
         K = np.array(self._reference.kernel(self.Z), dtype=np.float64)
-        smooth = self._reference.signal * diagonal(self._reference.shape, self.Z)
+        smooth = self._reference.signal * self._reference.shape.diag(self.Z)
         # Keeps interpolation from overshooting.
         K[np.diag_indices_from(K)] += 1e-3 * smooth
         return np.asarray(np.linalg.inv(K))

@@ -32,7 +32,7 @@ from cloakgp.measure.certificate import CLOSED_FORM, certify_one, designed
 from cloakgp.measure.measurement import measurement_of
 from cloakgp.measure.statistics import Inside
 from cloakgp.model.build import downweighted, smoother_for
-from cloakgp.model.smoothers import check_covariance, diagonal, gentle_cholesky, kernel_matrix, sites
+from cloakgp.model.smoothers import check_covariance, gentle_cholesky, sites
 from cloakgp.model.windows import check_variance
 from cloakgp.release.plan import Plan, plan_alone
 from cloakgp.release.readouts import FUNCTION, Function
@@ -73,7 +73,7 @@ def make_function_plan(gp: GaussianProcess, chosen: Settings, table: PublicInput
     outcome_std = max(high - low, float(np.sqrt(np.min(gp.noise))))
     for points in (None if hidden else X, basis):  # a refusal would tell of hidden inputs
         if points is not None:
-            check_variance(diagonal(gp.kernel, points), outcome_std)
+            check_variance(gp.kernel.diag(points), outcome_std)
     gp = downweighted(gp, distinct(X, gp.noise))
     # Equal rows once, unless a bound looks at all of them, or their number is not to be shown.
     inputs = distinct(X, gp.noise) if bound == "exact" else Inputs(X, gp.noise, None)
@@ -152,20 +152,18 @@ def _measured(
     """B, R and the points of the docstring above; the exact sensitivity, the bound's, and the jitter."""
     everything = inputs.X, np.arange(len(inputs)), inputs.variances
     X, site, noise = sites(inputs) if bound == "exact" else everything
-    gram = kernel_matrix(gp.kernel, X, X, "X, X")
+    gram = gp.kernel(X, X)
     check_covariance(gram)
     factor, jitter = gentle_cholesky(gram, noise)
-    if basis is None:
-        points = _spanning(gram, X, "X")
-    else:
-        points = _spanning(kernel_matrix(gp.kernel, basis, basis, "basis, basis"), basis, "basis")
+    of_basis = (gram, X, "X") if basis is None else (gp.kernel(basis, basis), basis, "basis")
+    points = _spanning(*of_basis)
     try:
-        R = cholesky(kernel_matrix(gp.kernel, points, points, "points, points"), check_finite=False)
+        R = cholesky(gp.kernel(points, points), check_finite=False)
     except LinAlgError:
         raise ValueError(
             "basis: some of these points are too close together for this kernel. Use fewer, further apart."
         ) from None
-    cross = kernel_matrix(gp.kernel, points, X, "points, X")
+    cross = gp.kernel(points, X)
     B = cho_solve(factor, solve_triangular(R, cross, trans="T").T, check_finite=False).T
     B = B[:, site] * (noise[site] / inputs.variances)  # (q, U)
     exact = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))

@@ -32,7 +32,7 @@ from cloakgp.measure.statistics import Inside, Limits
 from cloakgp.model.arrays import Array, column_dots, like, on_host
 from cloakgp.model.build import downweighted, on_torch, smoother_for, torch_device
 from cloakgp.model.inducing import scale_of
-from cloakgp.model.smoothers import Rescaled, Smoother, blocks, diagonal
+from cloakgp.model.smoothers import Rescaled, Smoother, blocks
 from cloakgp.model.windows import check_variance
 from cloakgp.release.comparison import Comparison, compare
 from cloakgp.release.plan import Plan, plan_alone
@@ -107,7 +107,7 @@ class Planner:
         """How y becomes predictions."""
         outcome_std = max(self.widest, float(np.sqrt(np.min(self.inputs.variances))))
         for points in (self.inputs.X, self.X_star):
-            check_variance(diagonal(self.gp.kernel, points), outcome_std)
+            check_variance(self.gp.kernel.diag(points), outcome_std)
         return smoother_for(self.gp, self.inputs, self.X_star, self.device)
 
     @cached_property

@@ -16,7 +16,6 @@ from cloakgp import designs
 from cloakgp.core import calibration as calibrate
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray, frozen
-from cloakgp.model.smoothers import diagonal
 from cloakgp.posterior.conditioning import links
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class Foreseen:
     def of(cls, plan: Plan, X_star: FloatArray) -> Foreseen:
         """Of a plan's measurements."""
         found = links(plan.gp, plan.X, [plan.measurement], inputs=plan.inputs)
-        return cls(diagonal(plan.gp.kernel, X_star), found.covariance, found.at(X_star))
+        return cls(plan.gp.kernel.diag(X_star), found.covariance, found.at(X_star))
 
     def gain(self, scale: float) -> FloatArray:
         """(q, P) how a reader weighs measurements with noise of this std."""

@@ -21,7 +21,7 @@ from cloakgp.measure.measurement import Measurement
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import batches
-from cloakgp.posterior.forecast import forecast, linked_forecast
+from cloakgp.posterior.forecast import forecast
 
 if TYPE_CHECKING:
     from cloakgp.release.plan import Plan
@@ -51,10 +51,7 @@ class Denoised:
             session = plan.session(plan.start)
             stage = session.stage(*plan.bounds, plan.certificate.mu / (1 if whole is None else whole.each))
             rows = stage.rows() * (plan.bounds[1] - plan.bounds[0])
-            schedule = rows, stage.mu, shares, plan.kappa
-            if not plan.law.exact:
-                return linked_forecast(session.mixture, plan.start, *schedule)
-            return forecast(session.mixture, *schedule)
+            return forecast(session.mixture, plan.start, rows, stage.mu, shares, plan.kappa)
         # Something is known already: the next stage's error, if it had all of the promise.
         m, line = plan.first.measurement, plan.first.bent
         assert m.part is not None

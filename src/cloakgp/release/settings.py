@@ -94,7 +94,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         set_own = object.__setattr__
-        set_own(self, "epsilon", checks.positive(self.epsilon, "epsilon"))
+        set_own(self, "epsilon", checks.positive(self.epsilon, "epsilon", "1 is a common choice."))
         if self.delta is not None:  # else the default for so many rows, which are not known yet
             set_own(self, "delta", checks.number(self.delta, "delta", above=0.0, below=1.0))
         set_own(self, "within", as_within(self.within))

@@ -11,7 +11,7 @@ from cloakgp.data.merging import take
 from cloakgp.designs import DENOISED, DESIGNS
 from cloakgp.measure.certificate import DIGITS, short
 from cloakgp.model.build import smoother_for
-from cloakgp.model.smoothers import Smoother, jitters, kernel_matrix
+from cloakgp.model.smoothers import Smoother, jitters
 from cloakgp.posterior.conditioning import links
 from cloakgp.release.function_planner import UNBIASED, sensitivities
 from cloakgp.release.plan import Plan
@@ -97,7 +97,7 @@ def _check_shape(plan: Plan, function: Function) -> None:
     elif bound == "input-free":
         exact = sensitivity = 1 / (2 * math.sqrt(float(np.min(gp.noise))))
     reasons.refuse(not math.isclose(sensitivity, reach, rel_tol=1e-6), Reason.REACH)
-    product = rebuilt.T @ kernel_matrix(gp.kernel, points, points, "points, points")
+    product = rebuilt.T @ gp.kernel(points, points)
     identity = product @ rebuilt / reach**2  # R^-T K_ZZ R^-1
     near = np.allclose(identity, np.eye(len(identity)), rtol=0, atol=1e-3)
     triangular = not np.tril(rebuilt, -1).any() and bool(np.all(np.diag(rebuilt) > 0))

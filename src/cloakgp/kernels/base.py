@@ -446,7 +446,7 @@ class Custom(Kernel):
             raise ArgumentTypeError(
                 "kernel", f"must return real numbers; {self!r} returned dtype {values.dtype}"
             )
-        values = array_namespace(X).asarray(values, dtype=X.dtype, device=device(X))
+        values = like(X, values)
         if values.shape != shape:
             raise ArgumentError(
                 "kernel", f"must return shape {shape}; {self!r} returned {tuple(values.shape)}"
@@ -521,6 +521,11 @@ def _is_sklearn(function: Any) -> bool:
 
 def _numpy(X: Array) -> NDArray[Any]:
     return np.asarray(to_device(X, "cpu"))
+
+
+def like(X: Array, values: Any) -> Array:
+    """Numbers as an array of X's kind, type and place."""
+    return array_namespace(X).asarray(values, dtype=X.dtype, device=device(X))
 
 
 def full(X: Array, shape: tuple[int, ...], value: float) -> Array:

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace
 from numpy.typing import NDArray
 
 from cloakgp.core import checks
@@ -24,6 +24,7 @@ from cloakgp.kernels.base import (
     Sum,
     as_kernel,
     full,
+    like,
     registered,
     set_frozen,
 )
@@ -480,4 +481,4 @@ def _active_dims(value: Any) -> tuple[int, ...] | None:
 
 
 def _at_most(limit: float, values: Array, xp: Any) -> Array:
-    return xp.minimum(values, xp.asarray(limit, dtype=values.dtype, device=device(values)))
+    return xp.minimum(values, like(values, limit))

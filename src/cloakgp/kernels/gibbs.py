@@ -9,11 +9,11 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_array_api_obj
+from array_api_compat import array_namespace, is_array_api_obj
 
 from cloakgp.core import checks
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
-from cloakgp.kernels.base import Array, Kernel, full, registered
+from cloakgp.kernels.base import Array, Kernel, full, like, registered
 from cloakgp.kernels.families import OnColumns
 
 _EXAMPLE = "Give knots (positions, lengthscales), such as ([0, 20, 80], [5, 10, 40]), or a function of X."
@@ -118,20 +118,17 @@ def _among(positions: Any, logs: Any, X: Array, xp: Any) -> Array:
     squared = full(X, (X.shape[0], len(logs)), 0.0)
     for d, knots in enumerate(positions.T):
         low, high = float(knots.min()), float(knots.max())
-        places = xp.asarray(knots, dtype=X.dtype, device=device(X))
-        gap = (xp.clip(X[:, d], low, high)[:, None] - places[None, :]) / (high - low or 1.0)
+        gap = (xp.clip(X[:, d], low, high)[:, None] - like(X, knots)[None, :]) / (high - low or 1.0)
         squared = squared + gap * gap
     weights = 1.0 / xp.clip(squared, 1e-30, None)  # nearer to a knot than that is at it
-    logs = xp.asarray(logs, dtype=X.dtype, device=device(X))
-    return xp.sum(weights * logs, axis=1) / xp.sum(weights, axis=1)
+    return xp.sum(weights * like(X, logs), axis=1) / xp.sum(weights, axis=1)
 
 
 def _evaluated(function: Callable[[Array], Any], X: Array) -> Array:
     values = function(X)
     if not is_array_api_obj(values):
         values = np.asarray(values)
-    xp = array_namespace(X)
-    values = xp.asarray(values, dtype=X.dtype, device=device(X))
+    xp, values = array_namespace(X), like(X, values)
     if values.shape not in ((), (X.shape[0],), (X.shape[0], 1)):
         raise ArgumentError(
             "lengthscale",

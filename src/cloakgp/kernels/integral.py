@@ -18,13 +18,13 @@ from functools import singledispatch
 from typing import Any, Self
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_torch_array, to_device
+from array_api_compat import is_torch_array, to_device
 from numpy.typing import NDArray
 
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
-from cloakgp.kernels.base import Array, Constant, Kernel, Product, Sum, registered, set_frozen
+from cloakgp.kernels.base import Array, Constant, Kernel, Product, Sum, like, registered, set_frozen
 from cloakgp.kernels.families import EQ
 
 _HALF_ROOT = math.sqrt(math.pi / 2)
@@ -198,7 +198,7 @@ class Integral(Kernel):
             values *= _table(xs, zs, scale)[:, z_side][x_side]
         if not self.normalise:
             values *= _volume(x_lower, x_upper)[:, None] * _volume(z_lower, z_upper)
-        return _like(X, values)
+        return like(X, values)
 
     def _diag(self, X: Array) -> Array:
         lower, upper = _split(X, "X")
@@ -208,7 +208,7 @@ class Integral(Kernel):
             values *= _mean_covariance(sides, sides, scale)
         if not self.normalise:
             values *= _volume(lower, upper) * _volume(lower, upper)
-        return _like(X, values)
+        return like(X, values)
 
 
 @singledispatch
@@ -399,7 +399,3 @@ def _expect_edges(
         row, dimension = at = tuple(np.argwhere(~good)[0])
         got = f"{lower[at]!s} and {upper[at]!s} in row {row}, dimension {dimension}"
         raise ArgumentError(name, expected, got, remedy)
-
-
-def _like(X: Array, values: FloatArray) -> Array:
-    return array_namespace(X).asarray(values, dtype=X.dtype, device=device(X))

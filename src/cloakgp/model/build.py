@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from array_api_compat import is_torch_array
-from scipy.linalg import cholesky, solve_triangular
 
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import Argument, ArgumentError, missing_extra
@@ -111,6 +110,4 @@ def leverage(gp: GaussianProcess, inputs: Inputs, device: Any = None) -> FloatAr
         return np.asarray(on_host(variance) / inputs.variances)
     # phi' (I + information)^-1 phi / D, which is the same of the model with inducing inputs.
     seen = Features(gp.kernel, np.asarray(gp.inducing)).seen(inputs, gp.approximation)
-    root = cholesky(np.eye(len(seen.phi)) + seen.information, lower=True, check_finite=False)
-    white = solve_triangular(root, seen.phi, lower=True, check_finite=False)
-    return np.asarray(np.einsum("ij,ij->j", white, white) / seen.D)
+    return np.asarray(seen.left(seen.phi) / seen.D)

@@ -14,12 +14,11 @@ rows' own mean and spread: features and D are means over these.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cholesky, solve_triangular
 
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray, frozen
@@ -28,9 +27,9 @@ from cloakgp.data.cells import MOST_CELLS
 from cloakgp.data.chunks import evenly, in_threads, spread_evenly, steps
 from cloakgp.data.merging import Inputs, group
 from cloakgp.kernels.base import Kernel
-from cloakgp.model.arrays import times_wide, wide_dots
+from cloakgp.model.arrays import wide_dots
 from cloakgp.model.point_sets import centres
-from cloakgp.model.smoothers import Rows, check_covariance
+from cloakgp.model.smoothers import FactoredGP, check_covariance
 
 APPROXIMATIONS = ("dtc", "fitc")
 MOST_INDUCING = 10_000
@@ -93,6 +92,12 @@ class Seen(NamedTuple):
         weighed = self.phi * np.sqrt(self.n / self.D)
         total: FloatArray = wide_dots(weighed, weighed)
         return total
+
+    def left(self, phi: FloatArray) -> FloatArray:
+        """(n,) variance that y leaves of what inducing inputs tell of f, where features are phi (r, n)."""
+        root = cholesky(np.eye(len(phi)) + self.information, lower=True, check_finite=False)
+        white = solve_triangular(root, phi, lower=True, check_finite=False)
+        return np.asarray(np.einsum("ij,ij->j", white, white))
 
 
 class Features:
@@ -177,7 +182,7 @@ def scale_of(kernel: Kernel, rows: FloatArray) -> FloatArray:
     return np.array([float(f"{value:.2e}") for value in scale / (scale * spans).max()])
 
 
-class SparseGP:
+class SparseGP(FactoredGP):
     """A GP with inducing inputs that has seen X, or the sums of y over equal rows or cells.
 
     Parameters
@@ -188,36 +193,7 @@ class SparseGP:
     X_star : (P, D) array
     """
 
-    jitter = scale = 0.0
-
     def __init__(self, features: Features, approximation: str, inputs: Inputs, X_star: FloatArray) -> None:
-        self.n_rows, self.n_outputs = len(inputs), len(X_star)
-        self.seen = features.seen(inputs, approximation)
-        self.star = features.at(X_star)  # (r, P)
-        self.T, known, left = smoothed(self.seen.information, self.star)
-        self.explained_variance = np.maximum(known - left, 0.0)
-        self.posterior_variance = np.maximum(features.kernel.diag(X_star) - known, 0.0) + left
-
-    @cached_property
-    def cross(self) -> FloatArray:
-        """(U, P) prior covariance of the sums and f(X*)."""
-        return np.ascontiguousarray(times_wide(self.star.T, self.seen.phi * self.seen.n).T)
-
-    def times_covariance(self, B: FloatArray) -> FloatArray:
-        """B times the prior covariance of the sums."""
-        phi, D, n = self.seen
-        sums = phi * n
-        moved: FloatArray = times_wide(wide_dots(B, sums), sums) + B * (D * n)
-        return moved
-
-    def columns(self, rows: slice | Rows) -> FloatArray:
-        """Columns of C, each of any one row of a group."""
-        columns: FloatArray = times_wide(self.T, self.seen.phi[:, rows] / self.seen.D[rows])
-        return columns
-
-
-def smoothed(information: FloatArray, star: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """T (P, r), and for each test point what the inducing inputs tell of f, and what is left of that by y."""
-    factor = cho_factor(np.eye(len(information)) + information, lower=True, check_finite=False)
-    T: FloatArray = cho_solve(factor, star, check_finite=False).T
-    return T, np.einsum("ij,ij->j", star, star), np.einsum("ij,ji->j", star, T)
+        phi, D, n = features.seen(inputs, approximation)
+        prior = np.asarray(features.kernel.diag(X_star))
+        super().__init__((phi * n).T, np.eye(len(phi)), features.at(X_star), D * n, prior)

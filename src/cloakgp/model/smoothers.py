@@ -18,7 +18,7 @@ from cloakgp.core.checks import FloatArray
 from cloakgp.data.chunks import evenly
 from cloakgp.data.merging import Inputs, distinct
 from cloakgp.kernels.base import Kernel
-from cloakgp.model.arrays import like, times_wide
+from cloakgp.model.arrays import like, times_wide, wide_dots
 
 Rows = NDArray[np.intp]
 
@@ -140,18 +140,19 @@ class FactoredGP:
         variance: FloatArray,
     ) -> None:
         self.n_rows, self.n_outputs = len(factors), cross.shape[1]
-        self._factors, self._covariance, self._own = factors, covariance, own
+        self._factors, self._covariance, self._own = factors.T, covariance, own
         self.cross: FloatArray = factors @ cross
         # K^-1 factors S* = own^-1 factors (I + S J)^-1 S* with J = factors' own^-1 factors
         weighed = factors / own[:, None]
-        system = np.eye(len(covariance)) + covariance @ (factors.T @ weighed)
+        system = np.eye(len(covariance)) + covariance @ wide_dots(self._factors, weighed.T)
         self._transposed: FloatArray = weighed @ np.linalg.solve(system, cross)
         self.explained_variance = np.einsum("ij,ij->j", self.cross, self._transposed)
         self.posterior_variance = np.maximum(variance - self.explained_variance, 0.0)
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B K."""
-        product: FloatArray = ((B @ self._factors) @ self._covariance) @ self._factors.T + B * self._own
+        moved = wide_dots(B, self._factors) @ self._covariance
+        product: FloatArray = times_wide(moved, self._factors) + B * self._own
         return product
 
     def columns(self, rows: slice | Rows) -> FloatArray:

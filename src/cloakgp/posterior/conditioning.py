@@ -31,7 +31,7 @@ from cloakgp.data.inputs import as_points
 from cloakgp.data.merging import Inputs, take
 from cloakgp.measure.measurement import Measurement
 from cloakgp.model.build import smoother_for
-from cloakgp.model.inducing import Features, smoothed
+from cloakgp.model.inducing import Features
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GaussianProcess
@@ -129,29 +129,27 @@ def links(
     gp: GaussianProcess,
     X: Any,
     measurements: Sequence[Measurement],
-    slopes: Sequence[FloatArray | None] | None = None,
+    slopes: Sequence[float | FloatArray] | None = None,
     inputs: Inputs | None = None,
 ) -> Links:
     """For measurements of the same data, stacked; `slopes` say how far each group's outcome moves them.
 
     `inputs` are what the measurements have a column for; if absent, X without its repetitions.
     """
-    each = slopes or [None] * len(measurements)
+    each = slopes or [1.0] * len(measurements)
     groups = measurements[0].groups
     if inputs is not None or all(m.groups is groups or _same(m, measurements[0]) for m in measurements):
-        parts = [_sloped(m.real_matrix(), s) for m, s in zip(measurements, each, strict=True)]
+        parts = [m.real_matrix() * slope for m, slope in zip(measurements, each, strict=True)]
     else:  # one counts the rows singly
         groups = None
-        singly = [None if s is None else s[m.labels] for m, s in zip(measurements, each, strict=True)]
-        parts = [_sloped(m.by_row(), s) for m, s in zip(measurements, singly, strict=True)]
+        parts = [
+            m.by_row() * (slope if isinstance(slope, float) else slope[m.labels])
+            for m, slope in zip(measurements, each, strict=True)
+        ]
     B = parts[0] if len(parts) == 1 else np.vstack(parts)
     if inputs is None:
         inputs = take(X, gp.noise, groups)
     return (_exact if gp.inducing is None else _sparse)(gp, inputs, B)
-
-
-def _sloped(real: FloatArray, slope: FloatArray | None) -> FloatArray:
-    return real if slope is None else real * slope
 
 
 def _same(one: Measurement, other: Measurement) -> bool:
@@ -181,11 +179,19 @@ def _sparse(gp: GaussianProcess, inputs: Inputs, B: FloatArray) -> Links:
     H: FloatArray = sums @ seen.phi.T
 
     def known_variance(X: FloatArray) -> FloatArray:
-        _, known, left = smoothed(seen.information, features.at(X))
-        return np.asarray(np.maximum(features.kernel.diag(X) - known, 0.0) + left)
+        phi = features.at(X)
+        rest = gp.kernel.diag(X) - np.einsum("ij,ij->j", phi, phi)
+        return np.asarray(np.maximum(rest, 0.0) + seen.left(phi))
 
     covariance = H @ H.T + (sums * seen.D) @ B.T
     return Links(features.kernel_rows, (H @ features.W).T, covariance, known_variance, (H, features.W))
+
+
+def observation(include_noise: bool | float, own: Callable[[], float | FloatArray]) -> float | FloatArray:
+    """The variance of an outcome about f that is asked for: none, the model's own, or another."""
+    if not isinstance(include_noise, (bool, np.bool_)):
+        return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
+    return own() if include_noise else 0.0
 
 
 def batches(n_rows: int, n_columns: int) -> Iterator[slice]:
@@ -215,7 +221,7 @@ class Posterior:
 
     @cached_property
     def _links(self) -> Links:
-        slopes = [None if line is None else line.slope for line in self._lines]
+        slopes = [1.0 if line is None else line.slope for line in self._lines]
         return links(self.gp, self.X, [m for m, _ in self._released], slopes, self._inputs)
 
     @cached_property
@@ -273,7 +279,7 @@ class Posterior:
         if return_std and return_cov:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
         X = as_points(X, "X", self.n_columns, self.columns)
-        extra = self._observation_variance(X, include_noise)
+        extra = observation(include_noise, lambda: self.gp.noise_at(X))
         prior = self.gp.mean_at(X)
         if return_cov:
             parts = [(rows @ self._moving, rows @ self._explaining.T) for _, rows in self._linked(X)]
@@ -321,7 +327,9 @@ class Posterior:
         """Std at `X` by its causes."""
         X = as_points(X, "X", self.n_columns, self.columns)
         given = self._moments(X, variances=True)[1]
-        return Uncertainty.of(given, self.known_variance(X), self._observation_variance(X, include_noise))
+        return Uncertainty.of(
+            given, self.known_variance(X), observation(include_noise, lambda: self.gp.noise_at(X))
+        )
 
     @one_blas_thread()
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
@@ -332,10 +340,3 @@ class Posterior:
         normals = np.random.default_rng(seed).normal(size=(n, len(mean)))
         draws: FloatArray = mean + (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         return draws
-
-    def _observation_variance(self, X: FloatArray, include_noise: bool | float) -> float | FloatArray:
-        if isinstance(include_noise, (bool, np.bool_)) and not include_noise:
-            return 0.0
-        if not isinstance(include_noise, (bool, np.bool_)):
-            return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
-        return self.gp.noise_at(X)

@@ -29,7 +29,7 @@ from cloakgp.model.gp import GaussianProcess
 from cloakgp.model.hyperprior import Candidate, Hyperprior
 from cloakgp.model.windows import RowMeans, of_groups
 from cloakgp.posterior.clipping import Direct
-from cloakgp.posterior.conditioning import Measured, Posterior, Uncertainty, check_draws
+from cloakgp.posterior.conditioning import Measured, Posterior, Uncertainty, check_draws, observation
 from cloakgp.posterior.mixture import Mixture
 from cloakgp.posterior.states import Reading
 from cloakgp.posterior.support import support_points
@@ -121,12 +121,8 @@ class Learned:
         return self.settings[0].known
 
     def _observation(self, X: FloatArray, include_noise: bool | float) -> float | FloatArray:
-        if isinstance(include_noise, (bool, np.bool_)):
-            if not include_noise:
-                return 0.0
-            # A known model's variance may differ from input to input.
-            return self.posteriors[0].gp.noise_at(X) if self._is_known else self.noise
-        return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
+        # A known model's variance may differ from input to input.
+        return observation(include_noise, lambda: self.gp.noise_at(X) if self._is_known else self.noise)
 
     @one_blas_thread()
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:

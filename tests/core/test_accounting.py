@@ -163,11 +163,3 @@ def test_events_survive_json(event):
 def test_unknown_events_are_refused(spec):
     with pytest.raises(ValueError, match="event"):
         from_spec(spec)
-
-
-def test_whole_numbers_of_every_kind_count_measurements():
-    assert Gaussian(0.5, np.int64(3)) == Gaussian(0.5, 3)
-
-
-def test_tiny_deltas_have_a_price_too():
-    assert compose([Gaussian(0.5, 3)]).epsilon(1e-100) < 20

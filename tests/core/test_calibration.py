@@ -44,12 +44,9 @@ def test_the_papers_promise():
 
 @given(epsilon=st.floats(0.01, 1.0), delta=deltas)
 def test_classic_is_the_papers_formula(epsilon, delta):
-    assert calibrate(epsilon, delta, "classic") == pytest.approx(epsilon / math.sqrt(2 * math.log(2 / delta)))
-
-
-@given(epsilon=st.floats(0.01, 1.0), delta=deltas)
-def test_classic_adds_no_less_noise_than_analytic(epsilon, delta):
-    assert calibrate(epsilon, delta, "classic") <= calibrate(epsilon, delta)
+    mu = calibrate(epsilon, delta, "classic")
+    assert mu == pytest.approx(epsilon / math.sqrt(2 * math.log(2 / delta)))
+    assert mu <= calibrate(epsilon, delta)  # no less noise than is needed
 
 
 # What is promised if nobody says otherwise, and what is hardly a promise
@@ -108,20 +105,6 @@ def test_the_lattice_costs_next_to_nothing(epsilon, delta, n):
 # Order
 
 
-@given(epsilon=epsilons, delta=deltas, factor=st.floats(1.001, 10))
-def test_a_larger_epsilon_or_delta_needs_less_noise(epsilon, delta, factor):
-    mu = calibrate(epsilon, delta)
-    assert calibrate(epsilon * factor, delta) > mu
-    if delta * factor < 1:
-        assert calibrate(epsilon, delta * factor) > mu
-
-
-@given(mu=st.floats(0.01, 5), epsilon=epsilons, factor=st.floats(1.01, 3))
-def test_delta_grows_with_mu_and_falls_with_epsilon(mu, epsilon, factor):
-    assert delta_of(mu * factor, epsilon) >= delta_of(mu, epsilon)
-    assert delta_of(mu, epsilon * factor) <= delta_of(mu, epsilon)
-
-
 def test_slack_grows_with_measurements_and_falls_with_sigma():
     one, many = (calibration.slack(q, 1.0, 1e-6) for q in (1, 1000))
     finer = calibration.slack(1000, 1.0, 1e-6, sigma=2.0**40)
@@ -139,9 +122,6 @@ def test_an_epsilon_that_the_lattice_uses_up_proves_nothing():
 @given(limit=st.floats(1e-15, 1e5))
 def test_a_boundary_is_between_neighbouring_floats(limit):
     assert calibration.boundary(lambda size: size <= limit) == (limit, math.nextafter(limit, math.inf))
-
-
-def test_a_boundary_has_ends():
     assert calibration.boundary(lambda _: False)[0] == 0.0
     assert calibration.boundary(lambda _: True)[1] > 1e6
 

@@ -53,12 +53,6 @@ def test_columns_are_split_by_how_much_they_count(X):
         assert np.array_equal(made.labels, distances.argmin(axis=1))
 
 
-def test_rows_of_a_cell_are_near_each_other(X):
-    made = make_cells(X[:-1])
-    within = X[:-1] - made.centres[made.labels]
-    assert within.std() < 0.3 * X[:-1].std()
-
-
 def test_the_same_rows_give_the_same_cells(X, tmp_path):
     made = make_cells(X)
     mapped = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float64, shape=X.shape)
@@ -77,13 +71,6 @@ def test_known_cells_are_filled(X):
     filled = fill_cells(X, made.centres, made.scale)
     assert np.array_equal(filled.labels, made.labels)
     assert np.array_equal(filled.counts, made.counts)
-
-
-def test_on_a_cluster(X):
-    da = pytest.importorskip("dask.array")
-    made, there = make_cells(X), make_cells(da.from_array(X, chunks=(700, 2)))
-    assert np.array_equal(made.centres, there.centres)
-    assert np.array_equal(made.labels, there.labels)
 
 
 @pytest.mark.parametrize(

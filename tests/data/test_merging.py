@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import cloakgp
 from cloakgp import GP, ReleaseFileError, VerificationError, combine, verify
 from cloakgp.data import merging
-from cloakgp.data.merging import Groups, Inputs, distinct, group, take
+from cloakgp.data.merging import Groups, distinct, group, take
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ, Matern32
 from cloakgp.model.inducing import SparseGP
@@ -45,36 +45,12 @@ every_noise = pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE)
 every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 
 
-def as_they_are(X: Any, noise: Any, windows: Any) -> Inputs:
-    return Inputs(X, noise, None, windows)
-
-
-def patch_merging(patch: pytest.MonkeyPatch) -> None:
-    for name in ("distinct", "told_apart"):
-        patch.setattr(f"cloakgp.release.planner.{name}", as_they_are)
-
-
 def model(noise: Any = 0.4, **prior: Any) -> GP:
     return GP(Matern32([3.0, 5.0], variance=1.5), noise, BOUNDS, 0.7, **prior)
 
 
 def make(noise: Any = 0.4, design: str = "mse", **prior: Any) -> cloakgp.Plan:
     return model(noise, **prior).plan(X, X_star=X_STAR, epsilon=1.0, delta=0.01, design=design)
-
-
-@pytest.fixture
-def unmerged(monkeypatch):
-    """A plan with a column for every row, as if no two were equal."""
-
-    def plan(*arguments: Any, **options: Any) -> cloakgp.Plan:
-        with monkeypatch.context() as patch:
-            patch_merging(patch)
-            made = make(*arguments, **options)
-        assert made.measurement.groups is None
-        assert made.measurement.matrix.shape[1] == len(X)
-        return made
-
-    return plan
 
 
 def n_distinct(noise: Any) -> int:
@@ -126,12 +102,6 @@ def test_unequal_rows_with_one_hash_are_kept_apart(table, different):
         check_groups(group(np.array(table)), table)
 
 
-def test_equal_rows_have_equal_hashes_whatever_the_layout():
-    table = np.array([[0.0, 1.0], [2.0, 3.0], [0.0, 1.0], [1.0, 0.0]])
-    for given_as in (table, np.asfortranarray(table), np.repeat(table, 2, axis=1)[:, ::2]):
-        assert group(given_as).labels.tolist() == [0, 1, 0, 2]
-
-
 @given(rows_of_few_values, st.booleans(), st.integers(1, 8))
 def test_equal_rows_are_found_a_chunk_at_a_time_too(table, per_row, most):
     """For X too long to be sorted whole: the same groups, or none if most rows are distinct."""
@@ -180,13 +150,6 @@ def test_distinct_rows_are_left_as_they_are():
     assert found.counts.tolist() == [1.0] * 4
     assert found.variances.tolist() == [0.1] * 4
     assert take(X, 0.1, None).groups is None
-
-
-def test_what_is_found_cannot_be_changed():
-    found = distinct(X, 0.4).groups
-    for array in (found.labels, found.counts):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
 
 
 # Merged is unmerged
@@ -240,38 +203,6 @@ def test_merged_releases_are_the_textbooks(by_the_book, noiseless, design, noise
         np.testing.assert_allclose(release.mean, release.predict(X_STAR), atol=1e-9)
 
 
-@pytest.mark.parametrize("design", DESIGNS)
-@every_noise
-@every_prior
-def test_merging_changes_neither_the_noise_nor_the_promise(unmerged, design, noise, prior):
-    """The best design is the same; each plan is within its gap of that."""
-    one, other = make(noise, design, **prior).certificate, unmerged(noise, design, **prior).certificate
-    for a, b in ((one, other), (other, one)):
-        assert a.lower_bound <= b.objective * (1 + 1e-6)
-        assert a.objective <= b.objective * 1.0101
-    for certificate in (one, other):
-        assert certificate.sensitivity == pytest.approx(BOUNDS[1] - BOUNDS[0], rel=1e-6)
-        assert (certificate.n_rows, certificate.epsilon, certificate.delta) == (30, 1.0, 0.01)
-    if one.n_measurements == other.n_measurements:
-        assert one.mu == pytest.approx(other.mu, rel=1e-6)
-        assert one.noise_scale == pytest.approx(other.noise_scale, rel=1e-6)
-
-
-def test_merged_and_unmerged_plans_measure_the_same_of_the_same_design(unmerged, expanded):
-    """One test point: the design has no freedom, so the very integers agree, up to rounding and sign."""
-    gp = model()
-    merged = gp.plan(X, X_star=X_STAR[:1], epsilon=1.0, delta=0.01)
-    assert merged.measurement.matrix.shape == (1, 7)
-    with pytest.MonkeyPatch.context() as patch:
-        patch_merging(patch)
-        plain = gp.plan(X, X_star=X_STAR[:1], epsilon=1.0, delta=0.01)
-    one, other = expanded(merged.measurement), expanded(plain.measurement)
-    sign = int(np.sign(one[0, 0] * other[0, 0]))
-    assert merged.measurement.matrix_bits == plain.measurement.matrix_bits
-    assert np.abs(one - sign * other).max() <= 1
-    assert merged.measurement.sensitivity() == pytest.approx(plain.measurement.sensitivity(), rel=1e-8)
-
-
 @pytest.mark.parametrize("noise", [0.4, NOISE["three noises at each site"]], ids=["one noise", "three"])
 @pytest.mark.parametrize(("prior", "kind"), [({}, Merged), (PRIORS["fitc"], SparseGP)], ids=["exact", "fitc"])
 def test_planted_column_of_the_mean_for_each_row_is_caught(
@@ -288,15 +219,6 @@ def test_planted_column_of_the_mean_for_each_row_is_caught(
     assert np.abs(noiseless(make(noise, **prior), Y).mean - book).max() < 1e-5
     monkeypatch.setattr(kind, "columns", wrong)
     assert np.abs(noiseless(make(noise, **prior), Y).mean - book).max() > 0.1
-
-
-def test_the_order_of_rows_changes_nothing_but_labels(by_the_book):
-    turn = np.random.default_rng(2).permutation(30)
-    noise = NOISE["three noises at each site"]
-    one = make(noise)
-    other = model(noise[turn]).plan(X[turn], X_star=X_STAR, epsilon=1.0, delta=0.01)
-    np.testing.assert_allclose(one.noise_cov, other.noise_cov, rtol=0.03, atol=1e-3)
-    np.testing.assert_allclose(one.gp_std, other.gp_std, rtol=1e-12)
 
 
 def test_all_rows_may_be_one():

@@ -395,15 +395,6 @@ def assert_same_plan(plan, other):
     np.testing.assert_array_equal(plan.first.readout.offset, other.first.readout.offset)
 
 
-def test_rows_that_stand_alone_get_the_same_noise(client, many, monkeypatch):
-    monkeypatch.setattr(cells, "MOST_CELLS", 64)
-    X, _ = many
-    gp = cloakgp.GP(EQ(2.0), noise=0.1, bounds=(-1.0, 1.0), inducing=30, downweight="leverage")
-    far, near = (gp.planner(rows, X_star=X[:5]).gp.noise for rows in (da.from_array(X, chunks=(6_000, 2)), X))
-    np.testing.assert_array_equal(far, near)
-    assert near.max() > 0.15
-
-
 def test_a_plan_and_a_release_are_those_of_threads(client, many, make, seeded, gathered):
     X, y = many
     plan = make(X)
@@ -422,18 +413,6 @@ def test_a_plan_and_a_release_are_those_of_threads(client, many, make, seeded, g
         np.testing.assert_array_equal(plan.release(far[1]).z, release.z)
     with seeded(1):
         np.testing.assert_array_equal(far_plan.release(y).z, release.z)
-
-
-def test_the_posterior_design_has_the_same_bits(client, many, make, small_chunks, seeded):
-    X, y = many[0][:2500], many[1][:2500]
-    plan, far_plan = (make(rows, design="posterior") for rows in (X, da.from_array(X, chunks=(700, 2))))
-    assert not plan.certificate.unbiased
-    assert_same_plan(far_plan, plan)
-    with seeded(1):
-        release = plan.release(y)
-    with seeded(1):
-        far_release = far_plan.release(da.from_array(y, chunks=900, name=False))
-    np.testing.assert_array_equal(far_release.z, release.z)
 
 
 GROUPS = 40

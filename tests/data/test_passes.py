@@ -6,7 +6,6 @@ import os
 import sys
 import threading
 import time
-from functools import partial
 
 import numpy as np
 import pytest
@@ -236,18 +235,6 @@ def test_a_plan_of_few_rows_holds_them(mapped, inducing):
     kept[:] = 0.0
     np.testing.assert_array_equal(release.predict(X[:5]), before)
     assert not isinstance(release.plan.X, np.memmap)
-
-
-def test_an_exact_gp_takes_a_memory_map(mapped):
-    gp = GP(EQ(1.0), 0.1, (0.0, 1.0))
-    one = gp.plan(X[:40], X_star=X[:3], epsilon=1.0, delta=0.01)
-    other = gp.plan(mapped(X[:40]), X_star=X[:3], epsilon=1.0, delta=0.01)
-    assert one.digest == other.digest
-    assert other.release(np.zeros(40)).mean.shape == (3,)
-
-
-def test_a_partial_function_is_called_with_its_own_arguments_first(small):
-    assert next(sweep(partial(np.multiply, 2), np.arange(64))).tolist() == [*range(0, 128, 2)]
 
 
 def test_items_in_threads_keep_their_order_and_numpys_warnings_as_they_were():

@@ -51,11 +51,6 @@ def test_squared_norms_of_all_rows(dense, C, weights, block, monkeypatch):
     np.testing.assert_allclose(columns.squared_norms(transform), expected)
 
 
-def test_chosen_rows(dense, C, weights):
-    columns = reduced(dense(C), weights)
-    np.testing.assert_allclose(columns.take(np.array([4, 0, 4])), (columns.down @ C)[:, [4, 0, 4]])
-
-
 def test_the_rank_cut_leaves_out_what_is_small_beside_the_largest(dense):
     C = np.diag([1.0, 10 * RANK_CUT, RANK_CUT / 10])
     for scale in (1.0, 1e-50, 1e50):

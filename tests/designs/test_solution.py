@@ -26,9 +26,3 @@ def test_columns_are_reduced_or_given_outright(dense, rows):
         Solution(*rest, reduce=reduce).columns(dense(C), rows), (reduce @ C)[:, rows], rtol=1e-14
     )
     np.testing.assert_array_equal(Solution(*rest, matrix=matrix).columns(dense(C), rows), matrix[:, rows])
-
-
-def test_predictions_are_unbiased_unless_said_otherwise():
-    rest = ("any", np.eye(3), 1.0, 1.0, 1, "converged")
-    assert Solution(*rest).unbiased
-    assert not Solution(*rest, unbiased=False).unbiased

@@ -89,14 +89,6 @@ def test_the_sine_of_a_distance_in_two_columns_is_refused_as_it_is_not_a_kernel(
         as_kernel(theirs)(X)
 
 
-def test_what_is_changed_there_later_does_not_reach_ours():
-    theirs = sk.RBF(SCALES)
-    kernel = as_kernel(theirs)
-    theirs.length_scale[0] = 9.0
-    theirs.set_params(length_scale=2.0)
-    assert kernel == EQ([0.7, 2.5])
-
-
 @pytest.mark.parametrize(
     ("build", "expected"),
     [

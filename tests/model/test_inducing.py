@@ -13,10 +13,9 @@ import cloakgp
 from cloakgp import GP, ReleaseFileError, VerificationError, combine, plan_selection, verify
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data import cells
-from cloakgp.data.merging import distinct
 from cloakgp.designs import DESIGNS
 from cloakgp.files import reading
-from cloakgp.kernels import EQ, Constant, Linear, Matern12, Matern32, as_kernel
+from cloakgp.kernels import EQ, Constant, Matern12, Matern32, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, Features, choose_inducing
 
 RNG = np.random.default_rng(4)
@@ -102,56 +101,6 @@ def test_releases_are_the_textbooks(by_the_book, noiseless, design, approximatio
 
 
 @every_approximation
-def test_samples_have_the_textbooks_mean_and_covariance(by_the_book, approximation):
-    gp, n = model(approximation), 20_000
-    release = gp.plan(X, X_star=X_STAR, **PROMISE).release(Y)
-    mean, cov = by_the_book(gp, X, NEW).denoised([release])
-    draws, std = release.sample(NEW, n, seed=3), np.sqrt(np.diag(cov))
-    np.testing.assert_array_less(np.abs(draws.mean(axis=0) - mean), 5 * std / np.sqrt(n))
-    scale = np.outer(std, std)
-    np.testing.assert_allclose(np.cov(draws.T) / scale, cov / scale, atol=5 * np.sqrt(2 / n))
-
-
-@every_kernel
-@every_noise
-@every_approximation
-def test_inducing_inputs_at_every_row_are_the_exact_gp(by_the_book, noiseless, approximation, noise, kernel):
-    exact = GP(kernel, noise, BOUNDS, 0.7)
-    book, at_new = by_the_book(exact, X, X_STAR), by_the_book(exact, X, NEW)
-    plan = model(approximation, kernel, noise, X).plan(X, X_star=X_STAR, **PROMISE)
-    np.testing.assert_allclose(plan.gp_std, np.sqrt(book.variance), rtol=1e-6)
-    away = np.abs(noiseless(plan, Y).mean - book.mean(np.clip(Y, *BOUNDS))).max()
-    assert away <= plan.certificate.bias + 1e-6
-    release = plan.release(Y)
-    mean, cov = at_new.denoised([release])
-    np.testing.assert_allclose(release.predict(NEW), mean, atol=1e-6)
-    np.testing.assert_allclose(release.predict(NEW, return_std=True)[1], np.sqrt(np.diag(cov)), rtol=1e-6)
-    plain = exact.plan(X, X_star=X_STAR, **PROMISE)
-    assert plan.certificate.objective == pytest.approx(plain.certificate.objective, rel=0.0101)
-
-
-@every_approximation
-def test_repeated_and_nearly_equal_inducing_inputs_add_nothing(by_the_book, approximation):
-    book = by_the_book(model(approximation), X, X_STAR)
-    for more in (Z[:3], Z[:3] + 1e-9):
-        smoother = model(approximation, inducing=np.vstack([Z, more])).planner(X, X_star=X_STAR).smoother
-        np.testing.assert_allclose(smoother.columns(slice(None)), book.C, atol=1e-5)
-        np.testing.assert_allclose(smoother.posterior_variance, book.variance, atol=1e-5)
-    plan = model(approximation, inducing=np.vstack([Z, Z])).plan(X, X_star=X_STAR, **PROMISE)
-    assert np.isfinite(plan.release(Y).predict(NEW)).all()
-
-
-def test_a_kernel_of_few_directions_is_exact_with_few_inducing_inputs(by_the_book):
-    """A linear kernel has two directions here: inducing inputs that span them lose nothing."""
-    exact = GP(Linear(3.0), 0.4, BOUNDS, 0.7)
-    book = by_the_book(exact, X, X_STAR)
-    for approximation in APPROXIMATIONS:
-        smoother = model(approximation, Linear(3.0)).planner(X, X_star=X_STAR).smoother
-        np.testing.assert_allclose(smoother.columns(slice(None)), book.C, atol=1e-8)
-        np.testing.assert_allclose(smoother.posterior_variance, book.variance, atol=1e-8)
-
-
-@every_approximation
 def test_blocks_and_chunks_change_nothing(monkeypatch, approximation):
     gp = model(approximation, noise=PER_ROW)
     whole = gp.planner(X, X_star=X_STAR).smoother
@@ -164,28 +113,6 @@ def test_blocks_and_chunks_change_nothing(monkeypatch, approximation):
     got = parts.times_covariance(B), parts.cross, parts.columns(slice(None))
     for one, other in zip(wanted, got, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-
-
-@every_approximation
-def test_information_is_the_sum_over_rows_of_y(approximation):
-    """Rows that are repeated count as often as they are."""
-    repeated = np.repeat(X[:5], 3, axis=0)
-    features = Features(KERNELS["EQ"], Z)
-    phi = features.at(repeated)
-    D = 0.4 + (1.5 - (phi**2).sum(axis=0) if approximation == "fitc" else np.zeros(15))
-    inputs = distinct(repeated, 0.4)
-    assert len(inputs) == 5
-    found = features.seen(inputs, approximation).information
-    np.testing.assert_allclose(found, (phi / D) @ phi.T, rtol=1e-10)
-
-
-def test_features_are_white_at_the_inducing_inputs_and_rows_far_from_all_have_no_say():
-    """A lone outlier shows in predictions near it, unless no place is near (the paper's last remark)."""
-    phi = Features(KERNELS["EQ"], Z).at(Z)
-    np.testing.assert_allclose(phi.T @ phi, KERNELS["EQ"](Z), atol=1e-9)
-    data = np.vstack([X, [[100.0, 100.0]]])
-    C = model().planner(data, X_star=data[-3:]).smoother.columns(slice(None))
-    assert np.abs(C[:, -1]).max() < 1e-12
 
 
 # Places
@@ -441,14 +368,6 @@ def test_releases_of_different_models_are_not_combined(other):
     for chosen in (releases, releases[::-1]):
         with pytest.raises(ValueError, match="releases must all have the same kernel"):
             combine(chosen)
-
-
-def test_equal_rows_of_a_sparse_model_are_combined(by_the_book):
-    data, gp = X[np.arange(40) % 13], model("fitc", inducing=6)
-    releases = [gp.plan(data, X_star=X_STAR, **PROMISE).release(Y) for _ in range(2)]
-    fixed = releases[0].plan.gp
-    mean, _ = by_the_book(fixed, data, NEW).denoised(releases)
-    np.testing.assert_allclose(combine(releases).predict(NEW), mean, atol=1e-8)
 
 
 @pytest.mark.parametrize("most", [4096, 16], ids=["rows", "cells"])

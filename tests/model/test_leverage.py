@@ -87,11 +87,6 @@ def test_noise_of_a_row_that_stands_alone(kernel, own, rows, factors):
     np.testing.assert_allclose(noise[middle][1:], own * np.array(factors)[middle][1:])
 
 
-def test_a_model_without_it_stays_itself():
-    gp = GP(KERNEL, 0.3, (0.0, 1.0))
-    assert downweighted(gp, distinct(X, gp.noise)) is gp
-
-
 @pytest.mark.torch
 def test_the_same_on_a_torch_device():
     for data in (X, REPEATED):

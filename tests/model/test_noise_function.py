@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import GP, ArgumentError, PrivateGPRegressor, binning, combine, plan_selection
+from cloakgp import GP, ArgumentError, binning, combine, plan_selection
 from cloakgp.kernels import EQ
 
 X = np.linspace(0, 10, 30)[:, None]
@@ -68,32 +68,12 @@ def test_also_where_all_rows_have_the_same(tmp_path):
         cloakgp.load(tmp_path / "file").uncertainty(NEW)
 
 
-def test_downweighted_rows_leave_new_outcomes_their_variance():
-    plan = GP(EQ(2.0), spread, BOUNDS, downweight="leverage").plan(X, X_star=X_STAR, **PROMISE)
-    assert (plan.gp.noise > spread(X)).any()
-    np.testing.assert_allclose(plan.release(Y).uncertainty(NEW).observation, np.sqrt(spread(NEW)))
-
-
-def test_another_model_of_a_release_may_have_a_function(release):
-    posterior = release.remodel(GP(EQ(3.0), spread, BOUNDS))
-    same = release.remodel(GP(EQ(3.0), spread(X), BOUNDS))
-    np.testing.assert_array_equal(posterior.predict(NEW), same.predict(NEW))
-    np.testing.assert_allclose(posterior.uncertainty(NEW).observation, np.sqrt(spread(NEW)))
-
-
 def test_variances_per_row_may_come_with_the_function():
     gp = GP(EQ(2.0), spread(X), BOUNDS, noise_function=spread)
     release = gp.plan(X, X_star=X_STAR, **PROMISE).release(Y)
     np.testing.assert_allclose(release.uncertainty(NEW).observation, np.sqrt(spread(NEW)))
     with pytest.raises(TypeError, match="noise_function must be a function of X; got float"):
         GP(EQ(2.0), 1.0, BOUNDS, noise_function=1.0)
-
-
-def test_with_inducing_inputs_and_in_the_estimator():
-    plan = GP(EQ(2.0), spread, BOUNDS, inducing=6).plan(X, X_star=X_STAR, **PROMISE)
-    np.testing.assert_array_equal(plan.gp.noise, spread(X))
-    model = PrivateGPRegressor(EQ(2.0), spread, BOUNDS, **PROMISE).fit(X, Y)
-    np.testing.assert_array_equal(model.release_.plan.gp.noise, spread(X))
 
 
 @pytest.mark.parametrize(

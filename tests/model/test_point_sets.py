@@ -28,14 +28,6 @@ def test_rows_are_as_near_to_centres_as_to_scikit_learns(rows):
     assert spread(rows, centres(rows, 40)) < 1.1 * spread(rows, others)
 
 
-def test_a_centre_is_the_mean_of_the_rows_that_are_nearest_to_it():
-    rows = ROWS["clusters"]
-    found = centres(rows, 12)
-    nearest = np.argmin([np.square(rows - centre).sum(axis=1) for centre in found], axis=0)
-    means = np.array([rows[nearest == i].mean(axis=0) for i in range(12)])
-    np.testing.assert_allclose(found, means, atol=0.01)
-
-
 def test_centres_that_no_row_is_nearest_to_stay_finite():
     with np.errstate(all="raise"):
         found = centres(np.array([[0.0], [1e-300], [2e-300], [1.0], [1.0]]), 4)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import cloakgp
-from cloakgp import ArgumentError, AutoGP, Hyperprior, ReleaseFileError
+from cloakgp import ArgumentError, AutoGP, ReleaseFileError
 from cloakgp.files import container
 from cloakgp.model.hyperprior import Setting
 
@@ -46,11 +46,6 @@ def test_seasons_stand_beside_categories():
     )
     assert sum(setting.shares) == pytest.approx(1)
     assert setting.shape.diag(np.zeros((1, 2))) == pytest.approx(1)
-
-
-def test_a_prior_without_seasons_is_what_it_was():
-    assert AutoGP((0, 1)).prior_for(None, 1) == Hyperprior()
-    assert Hyperprior().settings(np.array([1.0]), 1.0)[0].shares == ()
 
 
 def test_what_repeats_is_learned_and_predicted_beyond_the_data(release):

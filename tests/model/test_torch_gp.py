@@ -94,18 +94,6 @@ def test_plans_of_repeated_rows_are_made_there_too(device, X, X_star):
     np.testing.assert_allclose(there.expected_error, here.expected_error, rtol=1e-3)
 
 
-def test_columns_of_slices_and_of_chosen_rows(device, X, X_star):
-    there = on(device, EQ(1.0), 0.1, X, X_star)
-    everything = there.columns(slice(0, N)).cpu()
-    assert torch.equal(there.columns(slice(3, 7)).cpu(), everything[:, 3:7])
-    assert torch.equal(there.columns(np.array([9, 0, 9])).cpu(), everything[:, [9, 0, 9]])
-
-
-def test_noise_of_any_kind(X, X_star):
-    for noise in (np.full(N, 0.2), torch.full((N,), 0.2), 0.2):
-        close(on("cpu", EQ(1.0), noise, X, X_star).cross, ExactGP(EQ(1.0), 0.2, X, X_star).cross)
-
-
 def test_seen_from_the_host(device, X, X_star):
     """What a plan needs after the design, in numpy."""
     host, seen = ExactGP(EQ(1.0), 0.1, X, X_star), on(device, EQ(1.0), 0.1, X, X_star).on_host()
@@ -125,16 +113,6 @@ def test_seen_from_the_host(device, X, X_star):
 
 
 # Matrices that are nearly singular, or no covariances
-
-
-def test_jitter_where_rows_repeat_and_there_is_no_noise(device, X, X_star):
-    again = np.vstack([X[:6], X[:6]])
-    host, there = (ExactGP(EQ(1.0), 0.0, again, X_star), on(device, EQ(1.0), 0.0, again, X_star))
-    assert 0 < there.jitter <= 1e-6
-    assert host.jitter > 0
-    prediction = there.columns(slice(0, 12)).cpu().numpy() @ np.tile(np.arange(6.0), 2)
-    expected = EQ(1.0)(X_star, X[:6]) @ np.linalg.solve(EQ(1.0)(X[:6]), np.arange(6.0))
-    np.testing.assert_allclose(prediction, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("failures", [1, 2, 10])

@@ -130,13 +130,6 @@ def test_clipped_counts_as_drawn(noise):
     np.testing.assert_allclose(found, expected, rtol=0.01)
 
 
-def test_two_values_clipped_are_two_values():
-    p, low, high = np.array([0.1, 0.9]), np.array(0.2), np.array(0.7)
-    mean, variance = YesNo().clipped(p, 1.0, low, high)
-    np.testing.assert_allclose(mean, 0.2 + 0.5 * p)
-    np.testing.assert_allclose(variance, 0.25 * p * (1 - p))
-
-
 def test_what_is_expected_of_an_outcome_is_that_of_draws():
     rng = np.random.default_rng(1)
     mean, variance = np.array([-0.5, 1.0]), np.array([0.4, 0.1])

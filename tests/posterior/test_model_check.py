@@ -48,14 +48,6 @@ def test_a_wrong_model_is_amber(kernel, level):
     assert all("does not fit" in str(one) or "vary less" in str(one) for one in found if not one.fits)
 
 
-def test_outcomes_that_hardly_vary_are_told_from_those_that_do():
-    plan = MODEL.plan(X, X_star=X_star, epsilon=1000.0, delta=1e-4)
-    found = [plan.release(np.full(len(X), 50.0)).check_model() for _ in range(5)]
-    assert not any(check.fits for check in found)
-    assert sum(check.ratio < 1 for check in found) >= 4  # privacy noise may vary more by chance
-    assert all("vary less" in check.words or "does not fit" in check.words for check in found)
-
-
 def test_what_was_learned_is_checked_too_and_a_function():
     rng = np.random.default_rng(1)
     y = 50 + 30 * np.sin(X[:, 0] / 15) + 3 * rng.normal(size=len(X))

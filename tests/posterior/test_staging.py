@@ -14,7 +14,6 @@ from cloakgp.posterior.clipping import Direct
 from cloakgp.posterior.mixture import Mixture
 from cloakgp.posterior.staging import FLOOR, SCALE_SHARE, Stage, scale_limit, schedule, windows
 from cloakgp.posterior.states import Reading, SpreadReading, State
-from cloakgp.posterior.support import support_points
 
 WIDTH, BOUNDS = 100.0, (-50.0, 50.0)
 LAW = Direct(BOUNDS, 0.0)
@@ -27,13 +26,10 @@ def reading(stage: Stage, rows: Any, value: Any, noise: float) -> Reading:
     return Reading(rows, clip.slope, value - shift, noise * np.eye(len(rows)) + stage.extra(rows))
 
 
-def staged(
-    X: Any, y: Any, X_star: Any, mu: float, shares: Any, seed: int, support: int | None = None
-) -> State:
+def staged(X: Any, y: Any, X_star: Any, mu: float, shares: Any, seed: int) -> State:
     """A staged release of y, already less the middle of the bounds, in floating point."""
     rng, U = np.random.default_rng(seed), len(X)
-    points = None if support is None else support_points(X, support)
-    mixture = Mixture(Hyperprior(), X, np.ones(U), X_star, LAW, points)
+    mixture = Mixture(Hyperprior(), X, np.ones(U), X_star, LAW)
     state, window = mixture.start(), (np.full(U, BOUNDS[0]), np.full(U, BOUNDS[1]))
     readings, spreads = [], []
     for j, share in enumerate(shares):
@@ -110,14 +106,3 @@ def test_nothing_breaks(name: str, mu: float) -> None:
     assert state.noise > 0
     if mu == 300.0:
         np.testing.assert_allclose(mean, np.clip(y, *BOUNDS), atol=3.0)
-
-
-def test_a_few_support_points_measure_much_the_same() -> None:
-    X = np.linspace(0, 10, 50)[:, None]
-    y = 20 * np.sin(X[:, 0] / 2)
-    exact = staged(X, y, X[::5], 20.0, schedule(REAL, 3).shares, 0)
-    few = staged(X, y, X[::5], 20.0, schedule(REAL, 3).shares, 0, support=20)
-    assert few.support.P is not None
-    assert exact.support.P is None
-    assert np.abs(few.at_test_points[0] - y[::5]).max() < 2.0
-    assert np.abs(exact.at_test_points[0] - y[::5]).max() < 2.0

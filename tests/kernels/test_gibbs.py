@@ -28,16 +28,14 @@ def test_it_is_the_formula_in_one_column():
     s = a**2 + b**2
     expected = 3.0 * np.sqrt(2 * a * b / s) * np.exp(-((x[:, None] - z) ** 2) / s)
     np.testing.assert_allclose(KERNEL(x, z), expected, rtol=1e-12)
-    same = Gibbs(lambda X: lengthscale(X[:, 0]), variance=3.0)
-    np.testing.assert_allclose(same(x, z), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
 def test_one_lengthscale_everywhere_is_eq(columns):
     X = np.random.default_rng(columns).normal(size=(20, columns))
     knots = (X[:4], [0.7] * 4)
-    for kernel in (Gibbs(knots, variance=3.0), Gibbs(lambda X: 0.7, variance=3.0)):
-        np.testing.assert_allclose(kernel(X, X[:5]), EQ(0.7, variance=3.0)(X, X[:5]), rtol=1e-12)
+    kernel = Gibbs(knots, variance=3.0)
+    np.testing.assert_allclose(kernel(X, X[:5]), EQ(0.7, variance=3.0)(X, X[:5]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
@@ -47,12 +45,10 @@ def test_it_is_positive_semi_definite_however_the_lengthscale_jumps(columns, see
     rng = np.random.default_rng(seed)
     X = rng.uniform(-3, 3, size=(25, columns))
     knots = (rng.uniform(-3, 3, size=(6, columns)), np.exp(spread * rng.normal(size=6)))
-    jumps = Gibbs(lambda X: np.exp(spread * np.sin(37 * X.sum(axis=1))))
-    for kernel in (Gibbs(knots), jumps):
-        K = kernel(X)
-        assert np.linalg.eigvalsh(K)[0] >= -1e-12 * 25
-        assert K.min() >= 0
-        assert K.max() <= 1
+    K = Gibbs(knots)(X)
+    assert np.linalg.eigvalsh(K)[0] >= -1e-12 * 25
+    assert K.min() >= 0
+    assert K.max() <= 1
 
 
 def test_knots_are_kept_at_knots_between_and_beyond():
@@ -77,29 +73,24 @@ def test_lengthscales_of_any_size_neither_warn_nor_give_nan():
         np.testing.assert_array_equal(np.diagonal(K), np.ones(5))
 
 
-@pytest.mark.parametrize("function", [False, True])
-def test_a_file_holds_knots_but_no_function(tmp_path, function):
-    kernel = Gibbs(lambda X: lengthscale(X[:, 0]), variance=3.0) if function else KERNEL
+def test_a_file_holds_knots(tmp_path):
     X = np.linspace(0, 80, 12)[:, None]
-    release = GP(kernel, 0.3, (0, 5)).plan(X, X_star=X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
+    release = GP(KERNEL, 0.3, (0, 5)).plan(X, X_star=X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
     release.save(tmp_path / "file")
-    if function:
-        with pytest.raises(ValueError, match="custom kernel, which its file cannot hold"):
-            cloakgp.load(tmp_path / "file").predict(X)
-        assert repr(kernel).endswith("<lambda>>, variance=3.0)")  # and no address in memory
-    again = cloakgp.load(tmp_path / "file", kernel=kernel if function else None)
-    assert again.plan.gp.kernel == kernel
+    again = cloakgp.load(tmp_path / "file")
+    assert again.plan.gp.kernel == KERNEL
     np.testing.assert_array_equal(again.predict(X + 1), release.predict(X + 1))
 
 
 @pytest.mark.parametrize(
     ("wrong", "match"),
     [
-        (10.0, "must be knots or a function; got 10.0.* use EQ"),
-        (None, "must be knots or a function; got None"),
-        (EQ, "must be knots or a function"),
-        (EQ(1.0), "must be knots or a function"),
-        (([0, 1], [1, 2], [3, 4]), "must be knots or a function"),
+        (10.0, "must be knots; got 10.0.* use EQ"),
+        (None, "must be knots; got None"),
+        (EQ, "must be knots"),
+        (EQ(1.0), "must be knots"),
+        (lambda X: 1.0, "must be knots"),
+        (([0, 1], [1, 2], [3, 4]), "must be knots"),
         (([0, 1], [1, 0]), "must be above 0 everywhere"),
         (([0, 1], [1, math.inf]), "must be finite"),
         (([0, math.nan], [1, 2]), "positions must be finite"),
@@ -119,22 +110,6 @@ def test_wrong_lengthscales_are_named_in_files_too(wrong, match):
         Gibbs(wrong)
     with pytest.raises(ValueError, match="lengthscale"):
         from_spec(KERNEL.to_spec() | {"lengthscale": wrong})
-
-
-@pytest.mark.parametrize(
-    ("function", "match"),
-    [
-        (lambda X: X[:, 0], "lengthscale must be finite and above 0 at every input"),
-        (lambda X: np.full(len(X), math.inf), "lengthscale must be finite and above 0 at every input"),
-        (lambda X: np.ones((len(X), 2)), r"one number for each row of X; got shape \(3, 2\) for 3 rows"),
-        (lambda X: np.ones(2), r"one number for each row of X; got shape \(2,\) for 3 rows"),
-    ],
-)
-def test_what_a_function_gives_is_checked(function, match):
-    kernel = Gibbs(function)
-    for use in (kernel, kernel.diag):
-        with pytest.raises(ValueError, match=match):
-            use([[0.0], [1.0], [2.0]])
 
 
 def test_columns_are_checked():

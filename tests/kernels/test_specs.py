@@ -164,7 +164,7 @@ def test_texts_are_read_as_in_python(text, kernel):
         ("EQ(*[1])", "only numbers", 3),
         ("EQ([1, [2]])", "lengthscale must be an array of numbers", 0),
         ("EQ([1, [EQ(2)]])", "only numbers", 8),
-        ("Gibbs(10)", "lengthscale must be knots or a function; got 10", 0),
+        ("Gibbs(10)", "lengthscale must be knots; got 10", 0),
         ("Gibbs(([0, 1], [2, -3]))", "lengthscale must be above 0 everywhere", 0),
         ("EQ('1')", "only numbers", 3),
         ("EQ(['a'])", "only numbers", 4),

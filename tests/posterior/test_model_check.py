@@ -8,7 +8,8 @@ import pytest
 import cloakgp
 from cloakgp import GP, AutoGP
 from cloakgp.data import cells
-from cloakgp.kernels import EQ
+from cloakgp.kernels import EQ, Gibbs
+from cloakgp.posterior.model_check import broader
 
 X = np.linspace(0, 100, 100)[:, None]
 X_star = np.linspace(0, 100, 20)[:, None]
@@ -67,3 +68,8 @@ def test_with_inducing_inputs_and_rows_in_cells(monkeypatch):
     found = gp.plan(X, X_star=X_star, epsilon=5.0, delta=1e-4).release(y).check_model()
     assert found.odds is not None
     assert 0 < found.p_value <= 1
+
+
+def test_lengthscales_at_knots_are_stretched_and_their_places_stay():
+    found = dict(broader(GP(Gibbs(([0, 50], [6.0, 12.0])), 25.0, (-100.0, 200.0))))
+    assert found["lengthscales a third as long"].kernel == Gibbs(([0, 50], [2.0, 4.0]))

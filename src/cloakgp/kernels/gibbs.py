@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import array_namespace
 
 from cloakgp.core import checks
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
-from cloakgp.kernels.base import Array, Kernel, full, like, registered
+from cloakgp.kernels.base import Array, full, like, registered
 from cloakgp.kernels.families import OnColumns
 
-_EXAMPLE = "Give knots (positions, lengthscales), such as ([0, 20, 80], [5, 10, 40]), or a function of X."
+_EXAMPLE = "Give knots (positions, lengthscales), such as ([0, 20, 80], [5, 10, 40])."
 
 
 @registered
@@ -29,12 +28,11 @@ class Gibbs(OnColumns):
 
     Parameters
     ----------
-    lengthscale : (positions, lengthscales) or callable
+    lengthscale : (positions, lengthscales)
         Knots: the n positions, numbers for one column and else (n, D), and the n lengthscales there. Between
         the positions of one column, log ℓ goes in straight lines; in more columns it is the mean of the
         knots' log ℓ, weighted by inverse squared distance in units of the box around the knots. Outside that
-        box ℓ is as at its edge. Or a function that gives the (N,) lengthscales at X of shape (N, D); no file
-        can hold that, as with :class:`Custom`. Either must come from public knowledge, such as X.
+        box ℓ is as at its edge. They must come from public knowledge, such as X.
     variance, active_dims
         As for :class:`EQ`.
 
@@ -53,16 +51,8 @@ class Gibbs(OnColumns):
     _lists: ClassVar[int] = 3  # positions and lengthscales, of positions, of coordinates
 
     def __post_init__(self) -> None:
-        scales = self.lengthscale if _is_function(self.lengthscale) else _knots(self.lengthscale)
-        self._store(lengthscale=scales)
+        self._store(lengthscale=_knots(self.lengthscale))
         self._check_entries(self._width, "knots with one coordinate")
-
-    def to_spec(self) -> dict[str, Any]:
-        """A description with the knots; of a function the kind only, as :meth:`Custom.to_spec`."""
-        return {"kind": "Custom"} if callable(self.lengthscale) else Kernel.to_spec(self)
-
-    def __repr__(self) -> str:
-        return re.sub(r" at 0x[0-9a-fA-F]+", "", Kernel.__repr__(self))
 
     def _matrix(self, X: Array, Z: Array) -> Array:
         xp = array_namespace(X, Z)
@@ -81,24 +71,18 @@ class Gibbs(OnColumns):
             values = values * xp.exp(-(gap * gap) / total)
         return self.variance * values
 
-    def _diag(self, X: Array) -> Array:
-        self._lengthscales(self._columns(X))  # for its checks
-        return full(X, (X.shape[0],), self.variance)
-
     def _columns(self, X: Array) -> Array:
         """The columns of X that this kernel reads."""
         self._check_entries(self._width, "knots with one coordinate", X)
         return array_namespace(X).stack([X[:, column] for column in self._dims(X)], axis=1)
 
     @property
-    def _width(self) -> int | None:
-        """How many columns the knots are in; None for a function."""
-        return None if callable(self.lengthscale) else np.size(self.lengthscale[0][0])
+    def _width(self) -> int:
+        """How many columns the knots are in."""
+        return np.size(self.lengthscale[0][0])
 
     def _lengthscales(self, X: Array) -> Array:
         """(N,) ℓ(x), for the columns that are read."""
-        if callable(self.lengthscale):
-            return _evaluated(self.lengthscale, X)
         xp = array_namespace(X)
         positions, scales = (np.asarray(part) for part in self.lengthscale)
         logs = (_between if positions.ndim == 1 else _among)(positions, np.log(scales), X, xp)
@@ -124,28 +108,6 @@ def _among(positions: Any, logs: Any, X: Array, xp: Any) -> Array:
     return xp.sum(weights * like(X, logs), axis=1) / xp.sum(weights, axis=1)
 
 
-def _evaluated(function: Callable[[Array], Any], X: Array) -> Array:
-    values = function(X)
-    if not is_array_api_obj(values):
-        values = np.asarray(values)
-    xp, values = array_namespace(X), like(X, values)
-    if values.shape not in ((), (X.shape[0],), (X.shape[0], 1)):
-        raise ArgumentError(
-            "lengthscale",
-            "must be a function that gives one number for each row of X",
-            f"shape {tuple(values.shape)} for {X.shape[0]} rows",
-        )
-    if not bool(xp.all(xp.isfinite(values) & (values > 0))):
-        raise ArgumentError(
-            "lengthscale", "must be finite and above 0 at every input; the function gave a number that is not"
-        )
-    return xp.broadcast_to(xp.reshape(values, (-1,)), (X.shape[0],))
-
-
-def _is_function(value: Any) -> bool:
-    return callable(value) and not isinstance(value, (type, Kernel))
-
-
 def _knots(value: Any) -> tuple[Any, tuple[float, ...]]:
     """The positions, in order where they are of one column, and the lengthscales; checked."""
     try:
@@ -153,9 +115,7 @@ def _knots(value: Any) -> tuple[Any, tuple[float, ...]]:
     except (TypeError, ValueError):
         one = isinstance(value, (int, float)) and not isinstance(value, bool)
         remedy = f"{_EXAMPLE} For one lengthscale everywhere use EQ." if one else _EXAMPLE
-        raise ArgumentTypeError(
-            "lengthscale", "must be knots or a function", reprlib.repr(value), remedy
-        ) from None
+        raise ArgumentTypeError("lengthscale", "must be knots", reprlib.repr(value), remedy) from None
     places = checks.matrix(positions, "lengthscale's positions")
     lengths = checks.vector(scales, "lengthscale", positive=True, remedy=_EXAMPLE)
     if len(places) != len(lengths):

@@ -24,7 +24,7 @@ from scipy.linalg import eigh
 
 from cloakgp.core.checks import FloatArray
 from cloakgp.data.blas import one_blas_thread
-from cloakgp.kernels import Constant, Kernel
+from cloakgp.kernels import Constant
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.posterior.conditioning import Posterior
 
@@ -134,9 +134,13 @@ def residual_check(posterior: Posterior) -> tuple[float, float]:
 def broader(gp: GaussianProcess) -> Iterator[tuple[str, GaussianProcess]]:
     """Models near this one, each wrong in one way that is common, with its name."""
     for words, factor in (("lengthscales a third as long", 1 / 3), ("lengthscales three times as long", 3.0)):
-        stretched = _times(gp.kernel, ("lengthscale",), factor)
-        if stretched is not None:
-            yield words, replace(gp, kernel=stretched)
+        scales = {
+            key: _times(value, factor)
+            for key, value in gp.kernel.get_params().items()
+            if key.rpartition("__")[2] == "lengthscale"
+        }
+        if scales:
+            yield words, replace(gp, kernel=gp.kernel.with_params(**scales))
     for words, factor in (("a signal a third as large", 1 / 9), ("a signal three times as large", 9.0)):
         scaled = gp.kernel * factor
         yield words, replace(gp, kernel=scaled)
@@ -147,15 +151,10 @@ def broader(gp: GaussianProcess) -> Iterator[tuple[str, GaussianProcess]]:
     yield "another level of outcomes", replace(gp, kernel=gp.kernel + Constant(level))
 
 
-def _times(kernel: Kernel, names: tuple[str, ...], factor: float) -> Kernel | None:
-    """The kernel with each parameter of these names multiplied; None if it has none."""
-    found = {
-        key: _scaled(value, factor)
-        for key, value in kernel.get_params().items()
-        if key.rpartition("__")[2] in names and not callable(value)
-    }
-    return kernel.with_params(**found) if found else None
-
-
-def _scaled(value: Any, factor: float) -> Any:
-    return tuple(each * factor for each in value) if isinstance(value, tuple) else value * factor
+def _times(lengthscale: Any, factor: float) -> Any:
+    """A lengthscale for all columns, one for each, or one at each knot, times a factor."""
+    if not isinstance(lengthscale, tuple):
+        return lengthscale * factor
+    if isinstance(lengthscale[-1], tuple):
+        return lengthscale[0], _times(lengthscale[-1], factor)
+    return tuple(scale * factor for scale in lengthscale)

@@ -11,9 +11,6 @@ from collections.abc import Callable
 
 from cloakgp.model.arrays import Array
 
-_MEMORY = 15
-_ARMIJO = 1e-4
-
 Pairs = deque[tuple[Array, Array, Array]]  # and the product of the two
 
 
@@ -24,14 +21,13 @@ def minimise(
     first_step: float,
     done: Callable[[], bool],
     evaluations: int,
-    memory: int = _MEMORY,
 ) -> None:
     """Walk downhill from `x` until `done()`, no progress, or so many evaluations.
 
     `function` returns value and gradient, and remembers what its caller needs.
     """
     value, gradient = function(x)
-    pairs: Pairs = deque(maxlen=memory)
+    pairs: Pairs = deque(maxlen=15)
     evaluations -= 1
     while evaluations > 0 and not done():
         direction = -_apply_inverse_hessian(gradient, pairs, first_step)
@@ -43,7 +39,7 @@ def minimise(
             ahead = x + step * direction
             new_value, new_gradient = function(ahead)
             evaluations -= 1
-            if new_value <= value + _ARMIJO * step * slope or evaluations <= 0:
+            if new_value <= value + 1e-4 * step * slope or evaluations <= 0:  # Armijo's condition
                 break
             step /= 2
             if step < 1e-10:

@@ -207,18 +207,18 @@ class Search:
         self.best, self.scale = preconditioned(self.best, self.s)
         self.climb()
 
-    def go_on(self, B: Array, scale: Array, first_step: float = 0.5) -> None:
+    def go_on(self, B: Array, scale: Array) -> None:
         """From where another search ended, with its steps."""
         self.best, self.scale = self.at(B), scale
-        self.climb(first_step)
+        self.climb()
 
-    def climb(self, first_step: float = 0.5) -> None:
+    def climb(self) -> None:
         """Downhill from the best point."""
         self.known = self.best
         minimise(
             self._value_and_gradient,
             (self.best.B / self.scale).ravel(),
-            first_step=first_step,
+            first_step=0.5,
             done=self._done,
             evaluations=_EVALUATIONS - self.evaluations,
         )

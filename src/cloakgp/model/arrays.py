@@ -6,6 +6,7 @@ torch say differently.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -45,19 +46,13 @@ def times_wide(a: Array, wide: Array) -> Array:
     if _at_once(wide):
         return a @ wide
     product = np.empty((len(a), wide.shape[1]))
-
-    def work(columns: slice) -> None:
-        np.matmul(a, wide[:, columns], out=product[:, columns])
-
-    in_threads(work, _pieces(wide))
+    _in_pieces(lambda columns: np.matmul(a, wide[:, columns], out=product[:, columns]), wide)
     return product
 
 
 def wide_dots(a: Array, b: Array) -> Array:
     """a b' of two matrices with many columns, in threads likewise."""
-    if _at_once(a):
-        return a @ b.T
-    return sum(in_threads(lambda columns: a[:, columns] @ b[:, columns].T, _pieces(a)))
+    return sum(_in_pieces(lambda columns: a[:, columns] @ b[:, columns].T, a))
 
 
 def weighted_gram(wide: Array, weights: Array) -> Array:
@@ -68,7 +63,7 @@ def weighted_gram(wide: Array, weights: Array) -> Array:
         scaled = wide[:, columns] * root[columns]
         return scaled @ scaled.T
 
-    return gram(slice(None)) if _at_once(wide) else sum(in_threads(gram, _pieces(wide)))
+    return sum(_in_pieces(gram, wide))
 
 
 def squared_lengths(a: Array, wide: Array) -> Array:
@@ -78,7 +73,8 @@ def squared_lengths(a: Array, wide: Array) -> Array:
         moved = a @ wide[:, columns]
         return column_dots(moved, moved)
 
-    return lengths(slice(None)) if _at_once(wide) else np.concatenate(in_threads(lengths, _pieces(wide)))
+    found = _in_pieces(lengths, wide)
+    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 _MANY, _GROUPS = 200, 4
@@ -107,11 +103,13 @@ def _at_once(wide: Array) -> bool:
     return not is_numpy_array(wide) or wide.shape[1] <= _COLUMNS
 
 
-def _pieces(wide: Array) -> list[slice]:
-    """As even as can be."""
+def _in_pieces(function: Callable[[slice], Array], wide: Array) -> list[Array]:
+    """function(columns), for pieces of a wide matrix that are as even as can be."""
+    if _at_once(wide):
+        return [function(slice(None))]
     n = wide.shape[1]
     edges = np.linspace(0, n, -(-n // _COLUMNS) + 1).astype(int).tolist()
-    return [slice(start, stop) for start, stop in pairwise(edges)]
+    return in_threads(function, [slice(start, stop) for start, stop in pairwise(edges)])
 
 
 def r_factor(matrix: Array) -> Array:

@@ -8,7 +8,7 @@ shaped by what was released before, it is given as covariances: a matrix, or fac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,12 +83,16 @@ class GivenGP:
     def __init__(
         self, covariance: FloatArray, cross: FloatArray, variance: FloatArray, noise: float | FloatArray = 0.0
     ) -> None:
-        self.n_rows, self.n_outputs = cross.shape
-        self.cross, self._covariance, self._noise = cross, covariance, noise
+        self._covariance, self._noise = covariance, noise
         factor, self.jitter = gentle_cholesky(covariance, noise)
         self.scale = mean_diagonal(covariance, noise)
-        self._transposed: FloatArray = cho_solve(factor, cross, check_finite=False)  # C^T
-        self.explained_variance = np.einsum("ij,ij->j", cross, self._transposed)
+        self._keep(cross, cho_solve(factor, cross, check_finite=False), variance)
+
+    def _keep(self, cross: FloatArray, transposed: FloatArray, variance: FloatArray) -> None:
+        """What follows from C^T."""
+        self.n_rows, self.n_outputs = cross.shape
+        self.cross, self._transposed = cross, transposed
+        self.explained_variance = np.einsum("ij,ij->j", cross, transposed)
         self.posterior_variance = np.maximum(variance - self.explained_variance, 0.0)
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
@@ -115,7 +119,7 @@ class ExactGP(GivenGP):
             raise ValueError(NOT_PSD)
 
 
-class FactoredGP:
+class FactoredGP(GivenGP):
     """The same for K = factors S factors' + diag(own), cross = factors S*.
 
     Parameters
@@ -139,25 +143,17 @@ class FactoredGP:
         own: FloatArray,
         variance: FloatArray,
     ) -> None:
-        self.n_rows, self.n_outputs = len(factors), cross.shape[1]
         self._factors, self._covariance, self._own = factors.T, covariance, own
-        self.cross: FloatArray = factors @ cross
         # K^-1 factors S* = own^-1 factors (I + S J)^-1 S* with J = factors' own^-1 factors
         weighed = factors / own[:, None]
         system = np.eye(len(covariance)) + covariance @ wide_dots(self._factors, weighed.T)
-        self._transposed: FloatArray = weighed @ np.linalg.solve(system, cross)
-        self.explained_variance = np.einsum("ij,ij->j", self.cross, self._transposed)
-        self.posterior_variance = np.maximum(variance - self.explained_variance, 0.0)
+        self._keep(factors @ cross, weighed @ np.linalg.solve(system, cross), variance)
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B K."""
         moved = wide_dots(B, self._factors) @ self._covariance
         product: FloatArray = times_wide(moved, self._factors) + B * self._own
         return product
-
-    def columns(self, rows: slice | Rows) -> FloatArray:
-        """Columns of C that belong to these rows of X."""
-        return np.ascontiguousarray(self._transposed[rows].T)
 
 
 def sites(inputs: Inputs) -> tuple[FloatArray, Rows, FloatArray]:
@@ -168,7 +164,16 @@ def sites(inputs: Inputs) -> tuple[FloatArray, Rows, FloatArray]:
     return found.X, site, noise
 
 
-class Merged:
+class _Around:
+    """A smoother by way of another's, whose predictions are the same."""
+
+    def __init__(self, inner: Smoother, n_rows: int) -> None:
+        self._inner, self.n_rows, self.n_outputs = inner, n_rows, inner.n_outputs
+        self.jitter, self.scale = inner.jitter, inner.scale
+        self.posterior_variance, self.explained_variance = inner.posterior_variance, inner.explained_variance
+
+
+class Merged(_Around):
     """An exact GP on the distinct inputs, seen through the sums of y over groups of equal rows.
 
     At one input, groups of n_g rows with noise variance S_g act as one outcome: their mean weighted by
@@ -176,13 +181,11 @@ class Merged:
     """
 
     def __init__(self, kernel: Kernel, inputs: Inputs, X_star: FloatArray, solver: Solver) -> None:
-        n, own, self.n_rows, self.n_outputs = inputs.counts, inputs.variances, len(inputs), len(X_star)
         X, self._site, noise = sites(inputs)
-        self._inner = inner = solver(kernel, noise, X, X_star)
-        self._share, self._n, self._own, self._noise = noise[self._site] / own, n, own, noise
-        self.jitter, self.scale = inner.jitter, inner.scale
-        self.posterior_variance, self.explained_variance = inner.posterior_variance, inner.explained_variance
-        self.cross = inner.cross[self._site] * n[:, None]
+        super().__init__(solver(kernel, noise, X, X_star), len(inputs))
+        self._n, self._own, self._noise = inputs.counts, inputs.variances, noise
+        self._share = noise[self._site] / self._own
+        self.cross = self._inner.cross[self._site] * self._n[:, None]
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the covariance of the sums."""
@@ -199,15 +202,12 @@ class Merged:
         return columns
 
 
-class Rescaled:
+class Rescaled(_Around):
     """A smoother of outcomes that are each measured in a unit of their own: y_i / units[i]."""
 
     def __init__(self, inner: Smoother, units: FloatArray) -> None:
-        self._inner, self._units = inner, units
-        self._here: Any = like(inner.cross, units)
-        self.n_rows, self.n_outputs = inner.n_rows, inner.n_outputs
-        self.jitter, self.scale = inner.jitter, inner.scale
-        self.posterior_variance, self.explained_variance = inner.posterior_variance, inner.explained_variance
+        super().__init__(inner, inner.n_rows)
+        self._units, self._here = units, like(inner.cross, units)
         self.cross: FloatArray = inner.cross / self._here[:, None]
 
     def times_covariance(self, B: FloatArray) -> FloatArray:

@@ -100,7 +100,7 @@ def nested(depth):
         (spec(extra=1), "exactly the keys"),
         (A.to_spec() | {3: 4}, "exactly the keys"),
         (spec(lengthscale="1.0"), "lengthscale in a kernel spec must hold numbers"),
-        (spec(lengthscale=[[1.0]]), "lengthscale in a kernel spec must hold numbers"),
+        (spec(lengthscale=[[1.0]]), "lengthscale must be one-dimensional"),
         (spec(lengthscale={"kind": "EQ"}), "lengthscale in a kernel spec must hold numbers"),
         (spec(lengthscale=[1.0, None]), "lengthscale must hold real numbers"),
         (spec(lengthscale=10**400), "kind EQ is not valid"),

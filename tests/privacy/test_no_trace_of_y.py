@@ -250,7 +250,6 @@ PLANS = {
     "predictions": a_plan,
     **{kind: partial(merged, kind) for kind in KINDS if "merged" in kind},
     **{f"function, {bound}": partial(a_function_plan, bound) for bound in FUNCTION_BOUNDS},
-    "function, prior noise": partial(a_function_plan, "paper", prior_noise=True),
     **{f"bins, {law}": partial(small_bins, law, n_rows=N, bounds=BOUNDS) for law in BIN_NOISE},
     **{
         f"bins, {curve}": partial(small_bins, n_rows=N, bounds=BOUNDS, predict=curve, kernel=EQ(1.0))
@@ -277,8 +276,7 @@ def test_a_release_its_plan_and_the_library_hold_nothing_of_y(tmp_path, kind, mi
     known = y.copy()
     y[3] = np.nan if missing else y[3]
     release = plan.release(y, missing="midpoint")
-    # A part of prior noise is public, and drawn without y: without it, predictions tell what y gave.
-    secrets = secrets_of(a_function_plan("paper") if "prior" in kind else plan, known, release)
+    secrets = secrets_of(plan, known, release)
     check_no_trace(release, plan, secrets, y)
     check_no_bytes(release, plan, secrets, tmp_path)
     kept = hasattr(release, "save")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -48,7 +48,6 @@ class Gibbs(OnColumns):
     _: KW_ONLY
     variance: float = 1.0
     active_dims: Sequence[int] | None = None
-    _lists: ClassVar[int] = 3  # positions and lengthscales, of positions, of coordinates
 
     def __post_init__(self) -> None:
         self._store(lengthscale=_knots(self.lengthscale))

@@ -313,7 +313,7 @@ def _segment(a: FloatArray, b: FloatArray, h: FloatArray, at_a: float, at_b: flo
     a, b = np.where(mirror, -b, a), np.where(mirror, -a, b)
     start = np.where(mirror, at_b, at_a)
     rise = np.where(mirror, at_a - at_b, at_b - at_a)
-    long = h * b > 2.0  # b = max(|a|, |b|) now
+    pieces, long = np.array([a, b, h, start, rise]), h * b > 2.0  # b = max(|a|, |b|) now
     result = np.empty(len(a))
     for rule, which in (
         (_quadrature, ~long),
@@ -321,13 +321,12 @@ def _segment(a: FloatArray, b: FloatArray, h: FloatArray, at_a: float, at_b: flo
         (_beyond_zero, long & (a >= 0)),
     ):
         if which.any():
-            result[which] = rule(a[which], b[which], h[which], start[which], rise[which])
+            result[which] = rule(pieces[:, which])
     return result
 
 
-def _quadrature(
-    a: FloatArray, b: FloatArray, h: FloatArray, start: FloatArray, rise: FloatArray
-) -> FloatArray:
+def _quadrature(pieces: FloatArray) -> FloatArray:
+    a, _, h, start, rise = pieces
     total = np.zeros(len(a))
     for node, weight in zip(0.5 + 0.5 * _NODES, 0.5 * _WEIGHTS, strict=True):
         t = a + node * h
@@ -339,21 +338,19 @@ def _quadrature(
     return np.asarray(h * total)
 
 
-def _across_zero(
-    a: FloatArray, b: FloatArray, h: FloatArray, start: FloatArray, rise: FloatArray
-) -> FloatArray:
+def _across_zero(pieces: FloatArray) -> FloatArray:
     from scipy.special import erf  # here: slow to import
 
+    a, b, h, start, rise = pieces
     flat = _HALF_ROOT * (erf(b * math.sqrt(0.5)) + erf(-a * math.sqrt(0.5)))
     ramp = (np.exp(-0.5 * a * a) - np.exp(-0.5 * b * b) - a * flat) / h
     return np.asarray(start * flat + rise * ramp)
 
 
-def _beyond_zero(
-    a: FloatArray, b: FloatArray, h: FloatArray, start: FloatArray, rise: FloatArray
-) -> FloatArray:
+def _beyond_zero(pieces: FloatArray) -> FloatArray:
     from scipy.special import erfcx
 
+    a, b, h, start, rise = pieces
     drop = np.exp(-0.5 * h * (a + b))
     mills_a, mills_b = (_HALF_ROOT * erfcx(t * math.sqrt(0.5)) for t in (a, b))
     flat = mills_a - drop * mills_b

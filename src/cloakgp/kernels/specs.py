@@ -22,9 +22,9 @@ from cloakgp.core.errors import ArgumentError, Message, Phrase
 from cloakgp.kernels.base import KINDS, MAX_DEPTH, Kernel
 from cloakgp.kernels.families import Matern
 
-NAMES: dict[str, Callable[..., Kernel]] = {name: kind for name, kind in KINDS.items() if kind._written}
-NAMES["Matern"] = Matern
+NAMES: dict[str, Callable[..., Kernel]] = {**KINDS, "Matern": Matern}
 """Every name that a text may use. Sums and products are written with + and *."""
+del NAMES["Sum"], NAMES["Product"]
 
 _ONLY = "here only numbers, lists of numbers, kernels, + and * are understood"
 _EXAMPLE = "Write a kernel as in Python, such as EQ(25, variance=660) + Constant(4)."

@@ -31,13 +31,6 @@ def rosenbrock(x):
     return value, np.array([-2 * (1 - a) - 400 * a * (b - a**2), 200 * (b - a**2)])
 
 
-def test_a_badly_scaled_quadratic():
-    scales = np.logspace(0, 4, 12)
-    f = Recorded(lambda x: (0.5 * float(scales @ x**2), scales * x))
-    minimise(f, np.ones(12), first_step=1e-4, done=never, evaluations=300)
-    assert min(f.values) < 1e-12
-
-
 def test_rosenbrock():
     f = Recorded(rosenbrock)
     minimise(f, np.array([-1.2, 1.0]), first_step=1e-3, done=never, evaluations=300)

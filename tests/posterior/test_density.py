@@ -72,13 +72,6 @@ def test_a_known_total_leaves_no_error_in_it():
     assert np.linalg.eigvalsh(whole).min() > -1e-8 * np.trace(whole)
 
 
-def test_waves_have_mean_square_1_and_do_not_change_the_total():
-    for grid in GRIDS.values():
-        waves = DensityPrior(grid, 1.0 * len(grid), 0.0).factors[:, 1:]
-        assert np.allclose((waves**2).mean(axis=0), 1.0)
-        assert np.allclose(waves.sum(axis=0), 0.0, atol=1e-9)
-
-
 def test_errors_in_sums_are_those_of_the_whole_matrix():
     random = np.random.default_rng(1)
     G, A = random.normal(size=(9, 4)), random.normal(size=(4, 4))

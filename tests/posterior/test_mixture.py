@@ -96,16 +96,6 @@ def test_of_very_many_numbers_only_those_directions_count_that_tell_of_f() -> No
     np.testing.assert_allclose(np.log(state.weights / state.weights[0]), scores - scores[0], atol=0.02)
 
 
-def test_a_state_can_be_made_again_from_settings_weights_and_readings() -> None:
-    mixture = Mixture(Hyperprior(), X, COUNTS, X_STAR, LAW)
-    readings = [two_stages(mixture)]
-    state = mixture.fit(readings)
-    other = Mixture(Hyperprior(), X, COUNTS, X_STAR, LAW)
-    again = other.state(state.settings, state.weights, readings)
-    np.testing.assert_array_equal(again.support_mean, state.support_mean)
-    np.testing.assert_array_equal(again.support_covariance, state.support_covariance)
-
-
 def test_curves_are_known_each_from_its_own_readings_and_share_their_models() -> None:
     mixture, other = (Mixture(Hyperprior(), X, COUNTS, X_STAR, LAW, curves=n) for n in (2, 1))
     one = two_stages(other)

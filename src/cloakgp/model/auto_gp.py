@@ -53,16 +53,15 @@ class LearnedGP:
         prior = _prior(prior, kernels, kind, bounds)
         if categories is not None:
             prior = replace(prior, categories=categories)
-        values = {
-            "bounds": bounds,
-            "prior": prior,
-            "stages": None if stages is None else checks.whole(stages, "stages", 1, MOST_STAGES),
-            "inducing": check_inducing(inducing),
-            "seasons": _pairs(seasons),
-            "outcome": kind.name,
-            "classes": kind.classes,
-        }
-        vars(self).update(values)
+        vars(self).update(
+            bounds=bounds,
+            prior=prior,
+            stages=None if stages is None else checks.whole(stages, "stages", 1, MOST_STAGES),
+            inducing=check_inducing(inducing),
+            seasons=_pairs(seasons),
+            outcome=kind.name,
+            classes=kind.classes,
+        )
 
     def prior_for(self, columns: Columns | None, width: int) -> Hyperprior:
         """What is believed beforehand of a table with these columns."""

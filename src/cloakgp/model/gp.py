@@ -70,19 +70,20 @@ class GaussianProcess:
             mean = low + (high - low) / 2
         else:
             mean = Middle(low, high)
-        values = {
-            "kernel": as_kernel(kernel),
-            "noise": _noise(noise),
-            "bounds": (low, high),
-            "mean": mean,
-            "inducing": check_inducing(inducing),
-            "approximation": checks.choice(approximation, "approximation", APPROXIMATIONS),
-            "downweight": _downweight(downweight),
-            "noise_function": _noise_function(noise_function, noise),
-            "outcome": kind.name,
-            "classes": kind.classes,
-        }
-        vars(self).update(values)
+        if downweight is not None:
+            checks.choice(downweight, "downweight", ("leverage",))
+        vars(self).update(
+            kernel=as_kernel(kernel),
+            noise=_noise(noise),
+            bounds=(low, high),
+            mean=mean,
+            inducing=check_inducing(inducing),
+            approximation=checks.choice(approximation, "approximation", APPROXIMATIONS),
+            downweight=downweight,
+            noise_function=_noise_function(noise_function, noise),
+            outcome=kind.name,
+            classes=kind.classes,
+        )
 
     def check_real(self, what: str) -> None:
         if self.outcome != REAL.name:
@@ -256,10 +257,6 @@ def _noise_function(function: Any, noise: Any) -> Any:
     if function is not None and not callable(function):
         raise ArgumentTypeError("noise_function", "must be a function of X", type(function).__name__)
     return noise if callable(noise) else function
-
-
-def _downweight(downweight: Any) -> str | None:
-    return None if downweight is None else checks.choice(downweight, "downweight", ("leverage",))
 
 
 def _shown(value: Given, words: str = "numbers") -> str:

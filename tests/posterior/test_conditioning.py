@@ -156,6 +156,11 @@ def test_a_noise_variance_must_be_a_positive_number(release, bad):
     assert error.value.name == "include_noise"
 
 
+def test_std_and_covariance_are_not_given_together(release):
+    with pytest.raises(ValueError, match="at most one"):
+        release.predict(UNPLANNED, return_std=True, return_cov=True)
+
+
 @pytest.mark.parametrize("method", ["predict", "uncertainty", "sample"])
 @pytest.mark.parametrize(
     "bad", [np.zeros((3, 2)), np.zeros((0, 1)), np.zeros((2, 1, 1)), [[np.nan]], [["a"]]], ids=repr

@@ -250,7 +250,6 @@ PLANS = {
     "predictions": a_plan,
     **{kind: partial(merged, kind) for kind in KINDS if "merged" in kind},
     **{f"function, {bound}": partial(a_function_plan, bound) for bound in FUNCTION_BOUNDS},
-    "function, prior noise": partial(a_function_plan, "paper", prior_noise=True),
     **{f"bins, {law}": partial(small_bins, law, n_rows=N, bounds=BOUNDS) for law in BIN_NOISE},
     **{
         f"bins, {curve}": partial(small_bins, n_rows=N, bounds=BOUNDS, predict=curve, kernel=EQ(1.0))

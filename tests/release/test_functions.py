@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 import cloakgp
 from cloakgp import GP, Plan, verify
 from cloakgp.files import container
-from cloakgp.kernels import EQ, Constant, Kernel, Linear, Matern12, Matern32, Matern52, Periodic, as_kernel
+from cloakgp.kernels import EQ, Constant, Kernel, Linear, Matern12, Matern32, Matern52, as_kernel
 
 PROMISE = {"epsilon": 1.0, "delta": 0.01}
 BASIS = np.linspace(0, 10, 6)[:, None]
@@ -223,11 +222,6 @@ REFUSED = {  # what is wrong with the model and the options, and what the refusa
     "a classic epsilon": ({}, {"calibration": "classic", "epsilon": 2.0}, ".*epsilon"),
     "inputs that are missing": ({}, {"X": [[np.nan]]}, "X must be finite"),
     "noise for other rows": ({"noise": np.ones(5)}, {}, "noise must be one number or one per row"),
-    "a kernel without draws": (
-        {"kernel": Periodic(1.0, period=3.0)},
-        {"prior_noise": True},
-        "prior_noise",
-    ),
 }
 
 
@@ -323,33 +317,6 @@ def test_varahs_promise_kept_and_broken():
         gp.plan_function(pair, bound="varah", basis=pair, margin=3.9, **PROMISE)
 
 
-def test_prior_noise_has_the_priors_std_everywhere(setting):
-    plan = setting.gp.plan_function(setting.X, prior_noise=True, **PROMISE)
-    scale = plan.function.reach * plan.measurement.noise_scale
-    np.testing.assert_allclose(plan.noise_at(QUERIES), scale * np.full(7, math.sqrt(1.5)), rtol=1e-12)
-    plain = setting.gp.plan_function(setting.X, **PROMISE)
-    assert (plain.noise_at(QUERIES) <= plan.noise_at(QUERIES) * (1 + 1e-9)).all()
-    assert plain.function.prior_seed is None
-    assert (
-        plan.function.prior_seed
-        != setting.gp.plan_function(setting.X, prior_noise=True, **PROMISE).function.prior_seed
-    )
-    assert plan.certificate == plain.certificate
-
-
-def test_prior_noise_is_the_rest_of_a_prior_draw(setting):
-    """Nothing is added where the measurements carry a whole draw: at the points themselves."""
-    plan = setting.gp.plan_function(setting.X, prior_noise=True, **PROMISE)
-    np.testing.assert_allclose(
-        plan.function.remainder(plan.measurement, plan.X_star),
-        0,
-        atol=1e-4 * plan.noise_at(plan.X_star).max(),
-    )
-    assert np.abs(plan.function.remainder(plan.measurement, np.array([[60.0]])))[0] > 0
-    plain = setting.gp.plan_function(setting.X, **PROMISE)
-    np.testing.assert_array_equal(plain.function.remainder(plain.measurement, QUERIES), np.zeros(7))
-
-
 # ---------------------------------------------------------------------------- what was released
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -357,10 +324,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "paper": {"bound": "paper"},
     "infinity": {"bound": "infinity"},
     "on a basis": {"basis": BASIS},
-    "prior noise": {"prior_noise": True},
     "input-free": {"bound": "input-free", "basis": BASIS},
     "varah": {"bound": "varah", "basis": BASIS, "margin": 0.02},
-    "input-free with prior noise": {"bound": "input-free", "basis": BASIS, "prior_noise": True},
 }
 HIDING = [kind for kind in KINDS if KINDS[kind].get("bound") in ("input-free", "varah")]
 
@@ -370,12 +335,6 @@ def plans(setting: Any) -> dict[str, Plan]:
     return {
         kind: setting.gp.plan_function(setting.X, **options, **PROMISE) for kind, options in KINDS.items()
     }
-
-
-def seeded_with(plan: Plan, seed: int | None) -> Plan:
-    """The plan with another public draw of the prior, or with none."""
-    function = replace(plan.function, prior_seed=seed)
-    return replace(plan, first=replace(plan.first, readout=function))
 
 
 @pytest.mark.parametrize("noise", [0.4, np.linspace(0.2, 3.0, 12)], ids=["one noise", "noise per row"])
@@ -446,32 +405,16 @@ def test_a_custom_kernel_is_given_again_at_loading(setting, tmp_path):
         cloakgp.load(tmp_path / "f.cloak").query(QUERIES)
 
 
-@pytest.mark.parametrize("kind", ["exact", "input-free", "prior noise"])
+@pytest.mark.parametrize("kind", ["exact", "input-free"])
 def test_the_noise_is_as_large_as_was_said(setting, plans, noiseless, seeded, kind):
-    """Over releases, and over public seeds where there are any."""
-    plan, n = plans[kind], 400 if kind == "prior noise" else 3000
-    X_new = QUERIES[1:6]
-    exact = noiseless(seeded_with(plan, None), setting.y).query(X_new)
-    noise = []
+    plan, n, X_new = plans[kind], 3000, QUERIES[1:6]
+    exact = noiseless(plan, setting.y).query(X_new)
     with seeded(2):
-        for number in range(n):
-            seed = None if plan.function.prior_seed is None else number
-            noise.append(seeded_with(plan, seed).release(setting.y).query(X_new) - exact)
+        noise = [plan.release(setting.y).query(X_new) - exact for _ in range(n)]
     spread = np.sqrt(np.mean(np.square(noise), axis=0))
     # A std from n draws has a relative error of 1/√(2n).
     np.testing.assert_allclose(spread / plan.noise_at(X_new), 1, atol=5 / math.sqrt(2 * n))
     assert (np.abs(np.mean(noise, axis=0)) < 5 * plan.noise_at(X_new) / math.sqrt(n)).all()
-
-
-def test_prior_noise_has_the_kernels_covariance(setting, plans, seeded, noiseless):
-    plan, n, X_new = plans["prior noise"], 600, np.array([[5.0], [12.0], [13.0], [40.0]])
-    exact = noiseless(seeded_with(plan, None), setting.y).query(X_new)
-    with seeded(3):
-        releases = [seeded_with(plan, seed).release(setting.y) for seed in range(n)]
-    noise = np.array([release.query(X_new) - exact for release in releases])
-    scale = (plan.function.reach * plan.measurement.noise_scale) ** 2
-    expected = setting.gp.kernel(X_new) / 1.5
-    np.testing.assert_allclose(noise.T @ noise / n / scale / 1.5, expected, atol=5 * math.sqrt(2 / n))
 
 
 @pytest.mark.parametrize("kind", HIDING)
@@ -489,9 +432,8 @@ def test_a_hiding_file_has_no_array_of_x_nor_predictions_that_need_one(setting, 
         assert np.isfinite(one.query(QUERIES)).all()
 
 
-@pytest.mark.parametrize("kind", ["exact", "infinity", "on a basis", "prior noise"])
+@pytest.mark.parametrize("kind", ["exact", "infinity", "on a basis"])
 def test_denoised_predictions_are_the_textbooks(setting, plans, kind):
-    """Bayes on the measurements; the public rest of a prior draw says nothing, so it is not in them."""
     release = plans[kind].release(setting.y)
     m, k, X = release.plan.measurement, setting.gp.kernel, setting.X
     B, unit = m.matrix / 2.0**m.matrix_bits, 5.0 / 2.0 ** (m.matrix_bits + m.y_bits)

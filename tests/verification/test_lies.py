@@ -423,7 +423,6 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     ),
     "reach": (readout(reach=times(1.1)), Reason.REACH, FUNCTIONS),
     "reach 0": (readout(reach=0.0), Reason.RANGE, FUNCTIONS),
-    "prior seed negative": (readout(prior_seed=-5), FILE, FUNCTIONS),
     # Cells
     "inducing": (array("inducing", lambda a: a + 0.1), Reason.PREDICTIONS, CELLS),
     "a digest": (words(inputs_sha256="0" * 64), Reason.DIGEST, (*CELLS, "people, cells", "cells")),

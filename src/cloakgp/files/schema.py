@@ -135,7 +135,7 @@ _STAGES = (
         }
     ],
     _one({**_ALONE, "readout": {"kind": MEANS}}),
-    _one({**_ALONE, "readout": {"kind": FUNCTION, "reach": float, "prior_seed": (None, _SEED)}}),
+    _one({**_ALONE, "readout": {"kind": FUNCTION, "reach": float}}),
 )
 _PROMISE: dict[str, Any] = {"epsilon": _POSITIVE_NUMBER, "delta": _POSITIVE_NUMBER, "mu": _POSITIVE_NUMBER}
 _TYPES = {"str": str, "float": float, "int": _WHOLE, "bool": bool}

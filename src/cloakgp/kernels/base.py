@@ -22,7 +22,6 @@ from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 
 Array = Any  # a numpy array, a torch tensor, or another array of the array API standard
 
-_WAVES = 4096  # of a draw
 MAX_DEPTH = 32  # sums inside products inside sums ...: more than this is a mistake or an attack
 KINDS: dict[str, type[Kernel]] = {}
 """Every kernel that files and texts may name: those marked :func:`registered`, and nothing else."""
@@ -116,32 +115,6 @@ class Kernel(ABC):
     def with_places(self, place: Callable[[str], int]) -> Kernel:
         """The same kernel with the columns that it names counted; itself if it names none."""
         return self
-
-    def draw(self, columns: int, seed: int) -> Callable[[Array], Array]:
-        """A function drawn from the GP with this kernel, for inputs with so many columns: for pictures.
-
-        A sum of many random waves (Rahimi & Recht 2008), whose frequencies follow the kernel's spectral
-        density. So two queries of one point agree, the same seed gives the same function, and its covariance
-        is the kernel's up to an error of about 1/sqrt(waves). Privacy never rests on it.
-        """
-        return self._draw(columns, np.random.default_rng(seed))
-
-    def _draw(self, columns: int, rng: np.random.Generator) -> Callable[[Array], Array]:
-        variance, frequencies = self._waves(_WAVES, columns, rng)
-        phases = rng.uniform(0, 2 * np.pi, _WAVES)
-        heights = rng.normal(size=_WAVES) * np.sqrt(2 * variance / _WAVES)
-        return lambda X: np.cos(X @ frequencies.T + phases) @ heights
-
-    def _waves(self, n: int, columns: int, rng: np.random.Generator) -> tuple[float, Array]:
-        """Variance, and frequencies (n, columns) from the spectral density."""
-        raise self._no_draws
-
-    @property
-    def _no_draws(self) -> ValueError:
-        return ValueError(
-            f"prior_noise: draws of the prior are not available for {self!r}. Use EQ, Matérn, "
-            "RationalQuadratic, Constant, and sums and products of them, or leave prior_noise out."
-        )
 
     def _depth_and_parts(self) -> tuple[int, int]:
         """How deep kernels are in each other, and how many there are."""
@@ -256,9 +229,6 @@ class Constant(Kernel):
     def number_columns(self, columns: int) -> tuple[int, ...]:
         return ()
 
-    def _waves(self, n: int, columns: int, rng: np.random.Generator) -> tuple[float, Array]:
-        return self.variance, np.zeros((n, columns))
-
     def _matrix(self, X: Array, Z: Array) -> Array:
         return full(X, (X.shape[0], Z.shape[0]), self.variance)
 
@@ -343,17 +313,6 @@ class Combination(Kernel):
 class Sum(Combination):
     """The sum of kernels, as ``+`` builds it."""
 
-    def _draw(self, columns: int, rng: np.random.Generator) -> Callable[[Array], Array]:
-        parts = [part._draw(columns, rng) for part in self.kernels]
-        return lambda X: np.sum([part(X) for part in parts], axis=0)
-
-    def _waves(self, n: int, columns: int, rng: np.random.Generator) -> tuple[float, Array]:
-        """Inside a product: each wave from one of the parts."""
-        variances, parts = zip(*(part._waves(n, columns, rng) for part in self.kernels), strict=True)
-        total = float(np.sum(variances))
-        chosen = rng.choice(len(parts), size=n, p=[variance / total for variance in variances])
-        return total, np.stack(parts)[chosen, np.arange(n)]
-
     def _combine(self, a: Any, b: Any) -> Any:
         return a + b
 
@@ -364,11 +323,6 @@ class Sum(Combination):
 @registered
 class Product(Combination):
     """The product of kernels, as ``*`` builds it."""
-
-    def _waves(self, n: int, columns: int, rng: np.random.Generator) -> tuple[float, Array]:
-        """Frequencies add up."""
-        variances, parts = zip(*(part._waves(n, columns, rng) for part in self.kernels), strict=True)
-        return float(np.prod(variances)), np.sum(parts, axis=0)
 
     def _combine(self, a: Any, b: Any) -> Any:
         return a * b

@@ -124,7 +124,6 @@ class Stationary(_Scaled):
     """variance · shape(r²), where r² = Σ_d ((x_d − z_d) / ℓ_d)²."""
 
     __slots__ = ()
-    _degrees: ClassVar[int] = 0  # 2 nu, if its spectral density is a t law, as a Matérn kernel's is
 
     def _matrix(self, X: Array, Z: Array) -> Array:
         values = self._shape(self._squared_distance(X, Z), array_namespace(X, Z))
@@ -154,17 +153,6 @@ class Stationary(_Scaled):
 
     def _gap(self, gap: Array) -> Array:
         return gap
-
-    def _waves(self, n: int, columns: int, rng: np.random.Generator) -> tuple[float, Array]:
-        scales = np.full(columns, np.inf)  # of columns that the kernel does not read
-        scales[slice(None) if self.active_dims is None else list(self.active_dims)] = self.lengthscale
-        return self.variance, self._spectrum(rng.normal(size=(n, columns)) / scales, rng)
-
-    def _spectrum(self, normals: Array, rng: np.random.Generator) -> Array:
-        """Frequencies by the kernel's spectral density, from normal ones."""
-        if not self._degrees:
-            raise self._no_draws
-        return normals / np.sqrt(rng.chisquare(self._degrees, (len(normals), 1)) / self._degrees)
 
     @abstractmethod
     def _shape(self, r2: Array, xp: Any) -> Array:
@@ -199,15 +187,10 @@ class EQ(Stationary):
         r2 *= -0.5
         return xp.exp(r2)
 
-    def _spectrum(self, normals: Array, rng: np.random.Generator) -> Array:
-        return normals
-
 
 @registered
 class Matern12(Stationary):
     """Matérn kernel with ν = 1/2: variance · exp(−r), rough. Parameters as for :class:`EQ`."""
-
-    _degrees: ClassVar[int] = 1
 
     def _shape(self, r2: Array, xp: Any) -> Array:
         return xp.exp(-xp.sqrt(r2))
@@ -216,8 +199,6 @@ class Matern12(Stationary):
 @registered
 class Matern32(Stationary):
     """Matérn kernel, ν = 3/2: variance · (1 + a) exp(−a), a = √3 r. Parameters as for :class:`EQ`."""
-
-    _degrees: ClassVar[int] = 3
 
     def _shape(self, r2: Array, xp: Any) -> Array:
         r2 = _at_most(1e7, r2, xp)  # exp(−√3e7) is 0 already, and ∞ would make ∞ · 0
@@ -229,8 +210,6 @@ class Matern32(Stationary):
 @registered
 class Matern52(Stationary):
     """Matérn kernel, ν = 5/2: variance · (1 + a + a²/3) exp(−a), a = √5 r. Parameters as for :class:`EQ`."""
-
-    _degrees: ClassVar[int] = 5
 
     def _shape(self, r2: Array, xp: Any) -> Array:
         r2 = _at_most(1e7, r2, xp)
@@ -290,9 +269,6 @@ class RationalQuadratic(Stationary):
 
     def _shape(self, r2: Array, xp: Any) -> Array:
         return xp.exp(-self.alpha * xp.log1p(0.5 * r2 / self.alpha))
-
-    def _spectrum(self, normals: Array, rng: np.random.Generator) -> Array:
-        return normals * np.sqrt(rng.gamma(self.alpha, 1 / self.alpha, (len(normals), 1)))  # a mixture of EQs
 
 
 @registered

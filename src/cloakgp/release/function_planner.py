@@ -83,8 +83,6 @@ def make_function_plan(gp: GaussianProcess, chosen: Settings, table: PublicInput
             "margin: the inputs do not keep the promised margin (they are closer together than it says), "
             "so its bound would not protect y. Promise a smaller margin, or use bound='input-free'."
         )
-    if chosen.prior_noise:
-        gp.kernel.draw(X.shape[1], 0)  # refuse a kernel without draws now, before anything is spent
     mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
     whole: Any = {"full_scale": bound != "exact", "hide_inputs": hidden}
     m = measurement_of(
@@ -107,12 +105,11 @@ def make_function_plan(gp: GaussianProcess, chosen: Settings, table: PublicInput
         jitter=0.0 if hidden else jitter,
         bias=bias,
     )
-    seed = _fresh_seed() if chosen.prior_noise else None
     unbiased = not hidden and bias <= UNBIASED * (high - low)
     made = plan_alone(
         gp,
         m,
-        Function(gp, points, reconstruction, sensitivity, seed),
+        Function(gp, points, reconstruction, sensitivity),
         certify_one(m, mu, part, calibration=calibration, design=FUNCTION, unbiased=unbiased),
         X=None if hidden else X,
         inputs=Inputs(points[:0], 0.0, None) if hidden else inputs,
@@ -217,8 +214,3 @@ def _bound(gp: GaussianProcess, bound: str, factor: Any, margin: Any) -> float:
         return size * float(np.abs(inverse).sum(axis=0).max())
     positive, negative = np.maximum(inverse, 0).sum(axis=0), np.maximum(-inverse, 0).sum(axis=0)
     return size * float(np.maximum(positive, negative).max())
-
-
-def _fresh_seed() -> int:
-    """For a picture: public, and of nothing that was given."""
-    return int(np.random.default_rng().integers(2**53))

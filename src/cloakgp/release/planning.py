@@ -182,7 +182,6 @@ def plan_function(
     calibration: str = "analytic",
     basis: Any = None,
     margin: Any = None,
-    prior_noise: bool = False,
     people: Any = None,
     within: float = 1.0,
     ids: str = ALIKE,
@@ -209,9 +208,6 @@ def plan_function(
     margin : float, optional
         For "varah": a public promise that the inputs are so far apart that in Kff + S every
         diagonal entry exceeds the sum of the others in its row by at least this much.
-    prior_noise : bool
-        Add the rest of a draw of the prior (public randomness), for noise like the paper's
-        also away from the data.
     people, within, ids
         As for :meth:`plan`; for bound="exact" only, since the others are bounds on one row.
     columns, missing_inputs

@@ -133,15 +133,12 @@ class Function:
     reconstruction: FloatArray  # (n points, q)
     reach: float
     """How far one row of y, moving by 1, can move f in the kernel's own space (its RKHS)."""
-    prior_seed: int | None
-    """Seed of the public remainder of the prior draw, if that is added."""
 
     alone = True
 
     def described(self) -> Described:
         """As words and arrays, for files."""
-        words = {"kind": FUNCTION, "reach": self.reach, "prior_seed": self.prior_seed}
-        return words, {"reconstruction": self.reconstruction}
+        return {"kind": FUNCTION, "reach": self.reach}, {"reconstruction": self.reconstruction}
 
     def expected(self, plan: Plan) -> tuple[FloatArray, FloatArray]:
         """(P,) variances of f at the points, after the release and if y were known."""
@@ -165,14 +162,10 @@ class Function:
     def noise_at(self, plan: Plan, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that a query at `X` will have."""
         X = as_points(X, "X", self.points.shape[1], plan.columns)
-        scale = float(plan.measurement.noise_scale)
-        if self.prior_seed is not None:
-            prior: FloatArray = np.asarray(self.gp.kernel.diag(X))
-            return self.reach * scale * np.sqrt(prior)
         std = np.empty(len(X))
         for rows in batches(len(X), len(self.points)):
             std[rows] = np.linalg.norm(self.weights(X[rows]), axis=1)
-        return scale * std
+        return float(plan.measurement.noise_scale) * std
 
     released_noise = noise_at
 
@@ -188,8 +181,7 @@ class Function:
         for rows in batches(len(X), len(self.points)):
             covariances = np.asarray(self.gp.kernel(X[rows], self.points))
             values[rows] = np.einsum("ij,j->i", covariances, coefficients)  # row by row, unlike BLAS
-            values[rows] += self.gp.level + self.remainder(m, X[rows])
-        return values
+        return values + self.gp.level
 
     def heights(self, m: Measurement, z: IntArray) -> FloatArray:
         """The measurements less what the prior mean predicts for them, in y's unit."""
@@ -198,20 +190,6 @@ class Function:
         sums = np.ldexp(middle.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
         result: FloatArray = (z - middle).astype(np.float64) * m.step + sums * shift
         return result
-
-    def remainder(self, m: Measurement, X: FloatArray) -> FloatArray:
-        """The public part of the noise at `X`: zero unless `prior_noise` was asked for.
-
-        A draw of the prior less its projection on the points, which the measurements carry already.
-        """
-        if self.prior_seed is None:
-            return np.zeros(len(X))
-        draw = self.gp.kernel.draw(self.points.shape[1], self.prior_seed)
-        inverse_root = self.reconstruction / self.reach  # R^-1
-        fitted = inverse_root @ (inverse_root.T @ draw(self.points))
-        rest = draw(X) - np.asarray(self.gp.kernel(X, self.points)) @ fitted
-        values: FloatArray = self.reach * m.noise_scale * rest
-        return values
 
 
 Readout = Denoised | Means | Function
@@ -227,7 +205,7 @@ def readout_of(
     if words["kind"] == MEANS:
         return Means(arrays["reconstruction"], arrays["offset"], arrays["gp_std"])
     assert gp is not None
-    return Function(gp, points, arrays["reconstruction"], words["reach"], words["prior_seed"])
+    return Function(gp, points, arrays["reconstruction"], words["reach"])
 
 
 def rounded_std(std: Array) -> Array:

@@ -83,7 +83,6 @@ class Settings:
     bound: str = "exact"
     basis: Any = None
     margin: float | None = None
-    prior_noise: bool = False
     columns: Columns | None = None
     missing_inputs: str = "error"
     grid: Grid | None = None

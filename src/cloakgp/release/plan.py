@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.linalg import LinAlgError
 
 from cloakgp import testing
 from cloakgp.core.accounting import Gaussian
@@ -41,9 +40,6 @@ from cloakgp.release.readouts import Function, Readout
 from cloakgp.release.release import Release
 from cloakgp.release.settings import Settings
 from cloakgp.release.stages import Rule, Session, Stage
-
-_FAILED = (ValueError, ArithmeticError, LinAlgError, AssertionError)
-"""What public arithmetic between stages may end in; not known to happen."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -436,13 +432,8 @@ class Plan(Rule):
         insecure = entry is None and testing.insecure_generator() is not None
         made = replace(self.shown(), certificate=replace(self.certificate, insecure=insecure))
         if self.alone:
-            return Release(
-                made,
-                (_answered(made.first, known[0]),),
-                (Known(self.gp),),
-                frozen(np.ones(1)),
-                receipt,
-            )
+            answered = (_answered(made.first, known[0]),)
+            return Release(made, answered, (Known(self.gp),), frozen(np.ones(1)), receipt)
         session, stages = self.session(self.__dict__.get("start")), list[Stage]()
         # Whatever numpy is told to do about underflow: a stage that is left out is paid for, too.
         with np.errstate(all="ignore"), Progress("stages", self.stages) as progress:
@@ -450,11 +441,8 @@ class Plan(Rule):
                 charge = known[number] if number < len(known) else None
                 if charge is None and y is None:
                     break
-                try:
-                    stage = self._stage(session, number, charge)
-                    self.check([*stages, stage])
-                except _FAILED:
-                    break  # it is paid for: what was answered is better than nothing
+                stage = self._stage(session, number, charge)
+                self.check([*stages, stage])
                 if charge is None:
                     self._check_own()
                     with charging.stage(self, ledger, entry, number, stage.to_bytes()) as charge:
@@ -466,10 +454,7 @@ class Plan(Rule):
                 receipt = charge.receipt
                 stages.append(_answered(stage, charge))
                 progress.advance()
-                try:
-                    session.learn(stages[-1])
-                except _FAILED:  # predictions are from all answers; weights, from those before
-                    break
+                session.learn(stages[-1])
         settings, weights = session.state.settings, session.state.weights
         if not settings:  # nothing could be learned from the first answers
             settings, weights = session.mixture.believed()

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import cloakgp
 from cloakgp import GP, Plan, verify
-from cloakgp.files import container
 from cloakgp.kernels import EQ, Constant, Kernel, Linear, Matern12, Matern32, Matern52, as_kernel
 
 PROMISE = {"epsilon": 1.0, "delta": 0.01}
@@ -327,7 +326,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "input-free": {"bound": "input-free", "basis": BASIS},
     "varah": {"bound": "varah", "basis": BASIS, "margin": 0.02},
 }
-HIDING = [kind for kind in KINDS if KINDS[kind].get("bound") in ("input-free", "varah")]
 
 
 @pytest.fixture(scope="module")
@@ -392,19 +390,6 @@ def test_answers_agree_with_each_other(setting, plans, kind):
     np.testing.assert_array_equal(std, plans[kind].noise_at(QUERIES))
 
 
-def test_a_custom_kernel_is_given_again_at_loading(setting, tmp_path):
-    def kernel(X: Any, Z: Any) -> Any:
-        return np.exp(-np.abs(X - Z.T))
-
-    gp = GP(kernel, 0.4, bounds=(-1.0, 4.0))
-    release = gp.plan_function(setting.X, **PROMISE).release(setting.y)
-    release.save(tmp_path / "f.cloak")
-    loaded = cloakgp.load(tmp_path / "f.cloak", kernel=kernel)
-    np.testing.assert_array_equal(loaded.query(QUERIES), release.query(QUERIES))
-    with pytest.raises(ValueError, match=r"custom kernel.*Give it when loading"):
-        cloakgp.load(tmp_path / "f.cloak").query(QUERIES)
-
-
 @pytest.mark.parametrize("kind", ["exact", "input-free"])
 def test_the_noise_is_as_large_as_was_said(setting, plans, noiseless, seeded, kind):
     plan, n, X_new = plans[kind], 3000, QUERIES[1:6]
@@ -415,21 +400,6 @@ def test_the_noise_is_as_large_as_was_said(setting, plans, noiseless, seeded, ki
     # A std from n draws has a relative error of 1/√(2n).
     np.testing.assert_allclose(spread / plan.noise_at(X_new), 1, atol=5 / math.sqrt(2 * n))
     assert (np.abs(np.mean(noise, axis=0)) < 5 * plan.noise_at(X_new) / math.sqrt(n)).all()
-
-
-@pytest.mark.parametrize("kind", HIDING)
-def test_a_hiding_file_has_no_array_of_x_nor_predictions_that_need_one(setting, plans, tmp_path, kind):
-    release = plans[kind].release(setting.y)
-    release.save(tmp_path / "f.cloak")
-    manifest, arrays, _ = container.read(tmp_path / "f.cloak")
-    assert set(arrays) == {"z_0", "X_star", "weights", "reconstruction_0"}
-    assert manifest["inputs_sha256"] is None
-    assert cloakgp.load(tmp_path / "f.cloak").plan.measurement.matrix.size == 0
-    for one in (release, cloakgp.load(tmp_path / "f.cloak")):
-        for ask in (one.predict, one.uncertainty, lambda X, one=one: one.sample(X, 2)):
-            with pytest.raises(ValueError, match="does not show"):
-                ask(QUERIES)
-        assert np.isfinite(one.query(QUERIES)).all()
 
 
 @pytest.mark.parametrize("kind", ["exact", "infinity", "on a basis"])

@@ -86,17 +86,17 @@ def combine(
             )
             raise ArgumentTypeError(name, "must be of one stage that stands alone", remedy=remedy)
         if not len(plan.inputs):
-            raise ArgumentError(name, "must show X, which combining needs")
+            raise ArgumentError(name, "must show its inputs X, which combining needs")
         if any(_same(release.stages, other.stages) for other in releases[:i]):
             raise ArgumentError("releases", "must be different; one is given twice, and would count twice")
         if not _alike(_rows_of(plan), _rows_of(first)):
-            raise ArgumentError(name, "must be of the same data as the first; its inputs X are others")
+            raise ArgumentError("releases", "must all be of the same data; these have different inputs X")
         if (plan.unit, plan.partition) != (first.unit, first.partition):
-            expected = "must protect the same as the first: each row, or the same people with the same rows"
-            raise ArgumentError(name, expected)
+            expected = "must all protect the same: each row, or the same people with the same rows"
+            raise ArgumentError("releases", expected)
         if not _alike(_model_of(plan), _model_of(first)):
-            expected = "must have the same kernel, noise, mean, bounds and inducing inputs as the first"
-            raise ArgumentError(name, expected)
+            expected = "must all have the same kernel, noise, mean, bounds and inducing inputs"
+            raise ArgumentError("releases", expected)
     released = [(release.plan.measurement, release.z) for release in releases]
     inputs = None if first.cells is None else first.inputs
     columns = common(release.plan.columns for release in releases)

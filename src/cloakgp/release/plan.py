@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from cloakgp import testing
 from cloakgp.core.accounting import Gaussian
@@ -40,6 +41,9 @@ from cloakgp.release.readouts import Function, Readout
 from cloakgp.release.release import Release
 from cloakgp.release.settings import Settings
 from cloakgp.release.stages import Rule, Session, Stage
+
+_FAILED = (ValueError, ArithmeticError, LinAlgError, AssertionError)
+"""What public arithmetic between stages may end in; not known to happen."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -441,8 +445,11 @@ class Plan(Rule):
                 charge = known[number] if number < len(known) else None
                 if charge is None and y is None:
                     break
-                stage = self._stage(session, number, charge)
-                self.check([*stages, stage])
+                try:
+                    stage = self._stage(session, number, charge)
+                    self.check([*stages, stage])
+                except _FAILED:
+                    break  # it is paid for: what was answered is better than nothing
                 if charge is None:
                     self._check_own()
                     with charging.stage(self, ledger, entry, number, stage.to_bytes()) as charge:
@@ -454,7 +461,10 @@ class Plan(Rule):
                 receipt = charge.receipt
                 stages.append(_answered(stage, charge))
                 progress.advance()
-                session.learn(stages[-1])
+                try:
+                    session.learn(stages[-1])
+                except _FAILED:  # predictions are from all answers; weights, from those before
+                    break
         settings, weights = session.state.settings, session.state.weights
         if not settings:  # nothing could be learned from the first answers
             settings, weights = session.mixture.believed()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from cloakgp import GP
-from cloakgp.data import cells
 from cloakgp.kernels import EQ
 
 X = np.linspace(0, 100, 80)[:, None]
@@ -58,14 +57,6 @@ def test_the_table_is_printed_framed_and_shown(compared):
     assert compared.plans["mse"].to_frame()["expected_error"].to_numpy() == pytest.approx(
         compared.plans["mse"].expected_error
     )
-
-
-def test_designs_of_many_rows_are_compared_too(monkeypatch):
-    monkeypatch.setattr(cells, "MOST_CELLS", 16)
-    gp = GP(EQ(20.0, variance=400.0), 25.0, (-50.0, 150.0), inducing=10)
-    compared = gp.compare(X, X_star=X_star, designs=["mse", "posterior"], **PROMISE)
-    assert list(compared.plans) == ["mse", "posterior"]
-    assert compared.best == "posterior"
 
 
 @pytest.mark.parametrize("designs", [[], ["best"]])

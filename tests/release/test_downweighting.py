@@ -11,7 +11,6 @@ from cloakgp.data import cells, chunks
 from cloakgp.data.merging import distinct
 from cloakgp.kernels import EQ
 from cloakgp.model.build import downweighted
-from cloakgp.release.plan import Plan
 
 RNG = np.random.default_rng(5)
 X = np.concatenate([RNG.uniform(0, 10, 80).round(), [25.0]])[:, None]  # repeated, and one alone
@@ -42,19 +41,6 @@ def test_a_lone_row_costs_less_noise(places, design):
     assert len(plan.measurement.groups.counts) == len(plain.measurement.groups.counts) == 12
 
 
-@every_model
-def test_its_file_is_verified_completely(tmp_path, places):
-    plan = model(**places).plan(X, X_star=X_STAR, **PROMISE)
-    release = plan.release(Y)
-    release.save(tmp_path / "r.cloak")
-    verified = cloakgp.verify(tmp_path / "r.cloak")
-    assert verified.complete
-    loaded = cloakgp.load(tmp_path / "r.cloak")
-    np.testing.assert_array_equal(loaded.plan.gp.noise, plan.gp.noise)
-    np.testing.assert_allclose(loaded.predict(X_STAR), release.predict(X_STAR), atol=1e-9)
-    assert Plan.from_charged(plan.to_bytes()).digest == plan.digest
-
-
 @pytest.mark.parametrize("most", [64, 4096], ids=["cells", "rows"])
 @pytest.mark.parametrize("repeated", [False, True])
 def test_rows_left_in_a_file_get_the_same_noise(monkeypatch, tmp_path, repeated, most):
@@ -75,11 +61,6 @@ def test_a_new_outcomes_variance_is_given_by_the_reader():
     with pytest.raises(ValueError, match="include_noise=variance"):
         release.uncertainty(X_STAR)
     np.testing.assert_allclose(release.uncertainty(X_STAR, include_noise=0.3).observation, np.sqrt(0.3))
-
-
-def test_two_releases_of_one_model_are_combined():
-    releases = [model().plan(X, X_star=points, **PROMISE).release(Y) for points in (X_STAR, X_STAR[:2])]
-    assert np.isfinite(cloakgp.combine(releases).predict(X_STAR)).all()
 
 
 def test_a_release_is_remodelled_with_it():

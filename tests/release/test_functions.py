@@ -327,7 +327,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "input-free": {"bound": "input-free", "basis": BASIS},
     "varah": {"bound": "varah", "basis": BASIS, "margin": 0.02},
 }
-HIDING = [kind for kind in KINDS if KINDS[kind].get("bound") in ("input-free", "varah")]
 
 
 @pytest.fixture(scope="module")
@@ -392,27 +391,12 @@ def test_answers_agree_with_each_other(setting, plans, kind):
     np.testing.assert_array_equal(std, plans[kind].noise_at(QUERIES))
 
 
-def test_a_custom_kernel_is_given_again_at_loading(setting, tmp_path):
-    def kernel(X: Any, Z: Any) -> Any:
-        return np.exp(-np.abs(X - Z.T))
-
-    gp = GP(kernel, 0.4, bounds=(-1.0, 4.0))
-    release = gp.plan_function(setting.X, **PROMISE).release(setting.y)
-    release.save(tmp_path / "f.cloak")
-    loaded = cloakgp.load(tmp_path / "f.cloak", kernel=kernel)
-    np.testing.assert_array_equal(loaded.query(QUERIES), release.query(QUERIES))
-    with pytest.raises(ValueError, match=r"custom kernel.*Give it when loading"):
-        cloakgp.load(tmp_path / "f.cloak").query(QUERIES)
-
-
 @pytest.mark.parametrize("kind", ["exact", "input-free"])
 def test_the_noise_is_as_large_as_was_said(setting, plans, noiseless, seeded, kind):
     plan, n, X_new = plans[kind], 3000, QUERIES[1:6]
     exact = noiseless(plan, setting.y).query(X_new)
-    noise = []
     with seeded(2):
-        for _ in range(n):
-            noise.append(plan.release(setting.y).query(X_new) - exact)
+        noise = [plan.release(setting.y).query(X_new) - exact for _ in range(n)]
     spread = np.sqrt(np.mean(np.square(noise), axis=0))
     # A std from n draws has a relative error of 1/√(2n).
     np.testing.assert_allclose(spread / plan.noise_at(X_new), 1, atol=5 / math.sqrt(2 * n))
@@ -436,7 +420,6 @@ def test_a_hiding_file_has_no_array_of_x_nor_predictions_that_need_one(setting, 
 
 @pytest.mark.parametrize("kind", ["exact", "infinity", "on a basis"])
 def test_denoised_predictions_are_the_textbooks(setting, plans, kind):
-    """Bayes on the measurements; the public rest of a prior draw says nothing, so it is not in them."""
     release = plans[kind].release(setting.y)
     m, k, X = release.plan.measurement, setting.gp.kernel, setting.X
     B, unit = m.matrix / 2.0**m.matrix_bits, 5.0 / 2.0 ** (m.matrix_bits + m.y_bits)

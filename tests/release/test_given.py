@@ -72,12 +72,6 @@ def test_without_windows_it_is_the_plain_posterior_of_both(table, earlier):
         assert np.allclose(mine, other, rtol=1e-9, atol=1e-9)
 
 
-def test_it_costs_only_what_is_new(later, earlier):
-    alone = GP_.plan(earlier.plan.X, design="posterior", **AT).cost
-    assert later.plan.cost.mu == pytest.approx(alone.mu, rel=1e-6)
-    assert (later.certificate.epsilon, later.certificate.delta) == (0.5, 1e-3)
-
-
 def test_windows_follow_what_was_said_before(later, earlier, table):
     stage = later.stages[0]
     X = later.plan.rule.inputs.X

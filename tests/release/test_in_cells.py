@@ -320,15 +320,6 @@ def test_files_hold_the_cells(monkeypatch, tmp_path, name, shown):
         verify(tmp_path / "file", X=X + 1e-12, **who)
 
 
-def test_what_was_answered_is_recovered_with_the_own_table(tmp_path, monkeypatch):
-    plan = planned("people")
-    ledger = cloakgp.Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
-    ledger.create("all", epsilon=1.0, delta=0.01, unit="one person")
-    release = plan.release(Y, ledger=ledger, dataset="all")
-    again = plan.recover(ledger, release.receipt.entry)
-    np.testing.assert_array_equal(again.z, release.z)
-
-
 # Other models, and several releases
 
 

@@ -93,15 +93,6 @@ def test_the_same_plan_from_a_memory_map(table, plan, tmp_path):
     assert np.abs(there.release(table[1]).predict(X_STAR) - curve(X_STAR)).max() < 1.0
 
 
-def test_inputs_and_outcomes_on_a_cluster(table, plan):
-    da = pytest.importorskip("dask.array")
-    X, y = da.from_array(table[0], chunks=(400, 1)), da.from_array(table[1], chunks=400)
-    there = AutoGP(BOUNDS, stages=2).plan(X, X_star=X_STAR, **PROMISE)
-    assert np.array_equal(there.first.measurement.matrix, plan.first.measurement.matrix)
-    release = there.release(y)
-    assert np.abs(release.predict(X_STAR) - curve(X_STAR)).max() < 1.0
-
-
 def test_support_points_may_be_given(table):
     plan = AutoGP(BOUNDS, stages=1, inducing=np.linspace(0, 1, 12)[:, None]).plan(
         table[0], X_star=X_STAR, **PROMISE

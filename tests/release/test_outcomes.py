@@ -10,7 +10,6 @@ import cloakgp
 from cloakgp import GP, AutoGP, Grid, Hyperprior, plots
 from cloakgp.kernels import EQ, Constant
 from cloakgp.ledger.charging import Account
-from cloakgp.posterior import probabilities
 from cloakgp.posterior.mixture import Mixture
 from cloakgp.release.stages import Session
 from cloakgp.workflow import private_step, releases
@@ -94,17 +93,6 @@ def test_predictions_stay_within_what_there_can_be(name, made):
         assert release.classes == NAMES
     else:  # an outcome is yes or no: its variance follows from its probability
         np.testing.assert_allclose(parts.total**2, each[:, 0] * each[:, 1], rtol=1e-6)
-
-
-def test_each_law_is_worked_out_once(made, monkeypatch):
-    """Predictions and intervals at the same inputs are of the same laws."""
-    seen, laws, release = [], probabilities.Laws, made("known classes")
-    monkeypatch.setattr(probabilities, "Laws", lambda *given: seen.append(given) or laws(*given))
-    p, ends = release.predict(POINTS + 0.5), release.interval(POINTS + 0.5)
-    assert len(seen) == len(NAMES)
-    np.testing.assert_allclose(release.interval(POINTS[::-1] + 0.5)[::-1], ends)
-    assert len(seen) == 2 * len(NAMES)
-    np.testing.assert_allclose(release.predict(POINTS + 0.5), p)
 
 
 def test_windows_that_clip_much_leave_what_can_be_conditioned_on(seeded):
@@ -325,15 +313,6 @@ def test_what_is_shown_of_classes(made):
 
 
 # --------------------------------------------------------------------------- what outcomes may be
-
-
-def test_numbers_are_as_good_as_truth_values(seeded):
-    found = []
-    for y in (YES, YES.astype(int), YES.astype(float)):
-        with seeded(5):
-            found.append(YES_NO.plan(X, **AT).release(y).z)
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
 
 
 def test_numbers_that_are_neither_yes_nor_no_are_missing(seeded):

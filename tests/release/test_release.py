@@ -9,8 +9,6 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-import cloakgp
-
 
 def test_the_mean_is_the_exact_one_plus_noise(make_plan, setting, noiseless):
     plan = make_plan()
@@ -32,35 +30,7 @@ def test_the_noise_has_the_covariance_that_was_planned(make_plan, setting, noise
     np.testing.assert_allclose(noise.std(axis=0), plan.noise_std, rtol=0.1)
 
 
-def test_repr_tells_the_promise_and_no_prediction(make_plan, setting):
-    release = make_plan().release(setting.y)
-    std = release.noise_std
-    assert repr(release) == (
-        f"<Release: (1, 0.01)-DP, unit one row, mse design, 12 rows, 4 test points, "
-        f"privacy noise std {std.min():.3g} to {std.max():.3g}>"
-    )
-
-
 # Saving
-
-
-def test_saving_replaces_a_file_whole(make_plan, setting, tmp_path):
-    path = tmp_path / "release.cloak"
-    path.write_bytes(b"something else")
-    release = make_plan().release(setting.y)
-    release.save(path)
-    release.save(str(path))
-    assert [entry.name for entry in tmp_path.iterdir()] == ["release.cloak"]
-    np.testing.assert_array_equal(cloakgp.load(str(path)).z, release.z)
-
-
-def test_a_key_that_is_none_leaves_the_old_file(make_plan, setting, tmp_path):
-    pytest.importorskip("cryptography")
-    path = tmp_path / "release.cloak"
-    path.write_bytes(b"old")
-    with pytest.raises(TypeError, match="sign_with must be an Ed25519PrivateKey"):
-        make_plan().release(setting.y).save(path, sign_with="secret")
-    assert path.read_bytes() == b"old"
 
 
 def test_two_saves_at_once_leave_the_process_as_it_was(make_plan, setting, tmp_path):

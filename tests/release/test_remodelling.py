@@ -79,7 +79,7 @@ def generated(n, lengthscale, noise_std, seed=0):
     return X, 5.0 + f, 5.0 + f + noise_std * rng.normal(size=n)
 
 
-# The noise comes from a seed in these three: they are about what is learned, and give the same every time.
+# The noise comes from a seed in these two: they are about what is learned, and give the same every time.
 
 
 @pytest.mark.parametrize("lengthscale", [0.7, 4.0])
@@ -95,20 +95,6 @@ def test_the_lengthscale_is_learned_where_noise_is_small(seeded, lengthscale):
     mean, std = learned.predict(X, return_std=True)
     assert np.sqrt(np.mean((mean - f) ** 2)) < 0.35
     assert np.mean(np.abs(mean - f) < 2.5 * std) > 0.9
-
-
-def test_learning_beats_a_model_that_is_far_off(seeded):
-    X, _, _ = generated(300, 3.0, 0.5)
-    f = 5 + 2.5 * np.sin(1.2 * X[:, 0])
-    wrong = GP(EQ(0.3, variance=0.01), 9.0, (0.0, 10.0))
-    gp = GP.of(Hyperprior().model(X, (0.0, 10.0)))
-    plan = gp.plan(X, X_star=X[::6], epsilon=5.0, delta=1e-3, design="posterior", gap=0.1)
-    with seeded(2):
-        release = plan.release(f + 0.5 * np.random.default_rng(0).normal(size=300))
-    learned = release.learn()
-    assert release.evidence(learned.gp) > release.evidence(wrong) + 3
-    off = [np.mean((p.predict(X) - f) ** 2) for p in (learned, release.remodel(wrong))]
-    assert off[0] < off[1] / 2
 
 
 def test_several_columns_are_learned_each_with_its_lengthscale(seeded):

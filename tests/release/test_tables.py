@@ -13,7 +13,6 @@ import cloakgp
 from cloakgp import ArgumentError, AutoGP, Columns, ReleaseFileError, binning
 from cloakgp.files import container
 from cloakgp.kernels import EQ, Category, Constant
-from cloakgp.plots import plot_map, plot_plan, plot_release
 
 PROMISE = {"epsilon": 2.0, "delta": 1e-3}
 AGE_AND_SITE = EQ(20, variance=400.0, active_dims=[0]) * Category(0.5, active_dims=[1]) + Constant(900.0)
@@ -248,24 +247,6 @@ def test_plans_and_releases_of_other_kinds_are_tables_too():
         assert made.certificate.unit in html
     function = model.plan_function(ages, **PROMISE).release(heights)
     assert function.to_frame([2.5])["released"].tolist() == function.query([2.5]).tolist()
-
-
-def test_pictures_have_names_on_their_axes():
-    import matplotlib.pyplot as plt
-
-    table = pd.DataFrame({"age": [10.0, 20.0, 30.0], "when": pd.to_datetime(["2000-01-02"] * 3)})
-    columns = Columns.of(table[["age"]], units={"age": "years"}, response="height, cm")
-    plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(
-        table[["age"]], X_star=table[["age"]], columns=columns, **PROMISE
-    )
-    assert plot_plan(plan).get_xlabel() == "age, years"
-    release = plan.release([1.0, 2.0, 3.0])
-    assert plot_release(release, private_data=(table[["age"]], [1.0, 2.0, 3.0])).get_ylabel() == "height, cm"
-    table.loc[1, "when"] += pd.Timedelta(days=9)
-    two = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(table, X_star=table, **PROMISE)
-    ax = plot_map(two)
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "when, days since 2000-01-01")
-    plt.close("all")
 
 
 def test_releases_are_combined_by_names_and_levels():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from functools import cache
 
@@ -69,10 +68,6 @@ def test_a_density_comes_along(learned):
     assert found.counts.sum() == pytest.approx(N)
     assert np.sqrt(np.mean((found.counts - counts) ** 2)) < 0.6 * counts.std()
     assert 0.3 < np.mean((found.counts - counts) ** 2 / found.std**2) < 2
-
-
-def test_a_density_is_told_in_a_line(learned):
-    assert re.fullmatch(r"<Density: about \d+ rows in \d+ cells, std .* a cell; .*>", repr(learned.density))
 
 
 def test_inputs_in_the_place_of_their_number_are_not_quoted():

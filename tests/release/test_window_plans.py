@@ -11,7 +11,6 @@ from cloakgp.data import cells
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ
 from cloakgp.private import room
-from cloakgp.release import encoding
 from cloakgp.release.plan import Plan
 
 RNG = np.random.default_rng(8)
@@ -189,20 +188,6 @@ def test_files_hold_what_rows_have(monkeypatch, tmp_path, answered, most, mean):
     for wrong in (lambda X: curve(X) + 1e-3, curve(X)):
         with pytest.raises((ValueError, TypeError), match="mean must be the function of X"):
             cloakgp.load(tmp_path / "file", mean=wrong)
-
-
-def test_a_file_without_inputs_has_its_windows(monkeypatch, tmp_path):
-    monkeypatch.setattr(cells, "MOST_CELLS", 16)
-    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 0)
-    plan = model(inducing=X_STAR + 0.1).plan(X, X_star=X_STAR, **PROMISE)
-    release = plan.release(Y)
-    release.save(tmp_path / "file")
-    again = cloakgp.load(tmp_path / "file", mean=curve)
-    assert again.plan.X is None
-    np.testing.assert_allclose(again.predict([[0.3]]), release.predict([[0.3]]), rtol=1e-9)
-    found, whole = verify(tmp_path / "file"), verify(tmp_path / "file", X=X)
-    assert set(found.unchecked) - set(whole.unchecked) == {found.unchecked[0]}
-    assert found.proven_delta is not None
 
 
 def test_several_releases_combine_and_others_are_refused():

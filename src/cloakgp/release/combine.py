@@ -71,40 +71,32 @@ def combine(
     if not same_data:
         return _of_different_people(releases, model)
     if model is not None:
-        raise ArgumentError(
-            "model",
-            "is for releases of different data sets",
-            remedy="Releases of the same data have one model; or say same_data=False.",
-        )
+        remedy = "Releases of the same data have one model; or say same_data=False."
+        raise ArgumentError("model", "is for releases of different data sets", remedy=remedy)
     if not releases:
         raise ArgumentError("releases", "must hold at least one release")
     for i, release in enumerate(releases):
-        _check_release(release, f"releases[{i}]")
-        if not release.plan.alone:
+        name = f"releases[{i}]"
+        _check_release(release, name)
+        plan, first = release.plan, releases[0].plan
+        if not plan.alone:
             remedy = (
                 "Those in stages cannot be combined if they are of the same data: plan another one with "
                 "given=. If each is about other people, say same_data=False."
             )
-            raise ArgumentTypeError(f"releases[{i}]", "must be of one stage that stands alone", remedy=remedy)
-    first = releases[0].plan
-    if not all(len(release.plan.inputs) for release in releases):
-        raise ValueError("releases: one of them does not show X, which combining needs.")
-    for i, release in enumerate(releases):
-        plan = release.plan
+            raise ArgumentTypeError(name, "must be of one stage that stands alone", remedy=remedy)
+        if not len(plan.inputs):
+            raise ArgumentError(name, "must show its inputs X, which combining needs")
         if any(_same(release.stages, other.stages) for other in releases[:i]):
             raise ArgumentError("releases", "must be different; one is given twice, and would count twice")
         if not _alike(_rows_of(plan), _rows_of(first)):
             raise ArgumentError("releases", "must all be of the same data; these have different inputs X")
         if (plan.unit, plan.partition) != (first.unit, first.partition):
-            raise ArgumentError(
-                "releases",
-                "must all protect the same: each row, or the same people with the same rows; these differ",
-            )
+            expected = "must all protect the same: each row, or the same people with the same rows"
+            raise ArgumentError("releases", expected)
         if not _alike(_model_of(plan), _model_of(first)):
-            raise ArgumentError(
-                "releases",
-                "must all have the same kernel, noise, mean, bounds and inducing inputs; these differ",
-            )
+            expected = "must all have the same kernel, noise, mean, bounds and inducing inputs"
+            raise ArgumentError("releases", expected)
     released = [(release.plan.measurement, release.z) for release in releases]
     inputs = None if first.cells is None else first.inputs
     columns = common(release.plan.columns for release in releases)

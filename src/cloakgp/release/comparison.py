@@ -6,22 +6,14 @@ second is worth comparing them by. All of it is public: it follows from X, the m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
-from cloakgp.core.errors import ArgumentError
-from cloakgp.core.progress import Progress
-from cloakgp.designs import DESIGNS
 from cloakgp.release import showing
 from cloakgp.release.plan import Plan
-
-if TYPE_CHECKING:
-    from cloakgp.release.planner import Planner
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,19 +78,6 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"<Comparison: {', '.join(self.plans)}; least expected error: {self.best}>"
-
-
-def compare(planner: Planner, designs: Sequence[str] | None, **promise: Any) -> Comparison:
-    """A plan of each design, over the same points and for the same promise."""
-    wanted = DESIGNS if designs is None else tuple(checks.choice(one, "designs", DESIGNS) for one in designs)
-    if not wanted:
-        raise ArgumentError("designs", "must name at least one", remedy=f"There are {', '.join(DESIGNS)}.")
-    plans: dict[str, Plan] = {}
-    with Progress("comparing designs", len(wanted)) as progress:
-        for design in wanted:
-            plans[design] = planner.plan(design=design, **promise)
-            progress.advance()
-    return Comparison(plans)
 
 
 def _rms(plan: Plan, name: str) -> float:

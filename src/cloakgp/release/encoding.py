@@ -66,9 +66,8 @@ def encode(release: Any, sign_with: Any = None) -> bytes:
 
 def _setting_words(setting: Setting) -> dict[str, Any]:
     """All but categories and seasons, which are the prior's; shares only where there are some."""
-    words = asdict(setting) | {"lengthscale": list(setting.lengthscale), "shares": list(setting.shares)}
-    del words["categories"], words["seasons"]
-    return {name: value for name, value in words.items() if name != "shares" or value}
+    left_out = {"categories", "seasons"} | (set() if setting.shares else {"shares"})
+    return {name: value for name, value in asdict(setting).items() if name not in left_out}
 
 
 def encode_plan(plan: Any) -> bytes:
@@ -97,7 +96,7 @@ def _is_close(one: Any, other: Any) -> bool:
     """Whether two descriptions are the same but for late digits."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_is_close(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(map(_is_close, one, other))
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=1e-6)
@@ -156,15 +155,13 @@ def _described(plan: Any) -> tuple[dict[str, Any], dict[str, Array]]:
 def _model_words(rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
     """The model, known or to be learned; and arrays of what it says of each row."""
     words: dict[str, Any] = {
-        "bounds": list(rule.bounds),
+        "bounds": rule.bounds,
         "outcome": rule.outcome.name,
-        "classes": list(rule.outcome.classes),
+        "classes": rule.outcome.classes,
     }
     gp = rule.prior.gp
     if gp is None:
-        prior = {name: list(value) for name, value in asdict(rule.prior).items()}
-        prior["seasons"] = [list(pair) for pair in prior["seasons"]]
-        return words | {"prior": prior}, {}
+        return words | {"prior": asdict(rule.prior)}, {}
     arrays: dict[str, Any] = {}
     (lower, upper), mean = gp.bounds, gp.mean
     if not isinstance(lower, float):
@@ -183,8 +180,7 @@ def _model_words(rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _given_words(given: Given) -> dict[str, Any]:
-    words = {name: getattr(given, name) for name in ("epsilon", "delta", "mu")}
-    words |= {name: list(getattr(given, name)) for name in ("shares", "bounds")}
+    words = {name: getattr(given, name) for name in ("epsilon", "delta", "mu", "shares", "bounds")}
     return words | {"most": given.n_measurements, "stages": len(given.stages)}
 
 
@@ -295,17 +291,13 @@ def _cells(manifest: dict[str, Any], arrays: dict[str, Array], categories: tuple
 
 def _prior(words: dict[str, Any], arrays: dict[str, Array], kernel: Any, mean: Any) -> Prior:
     if "prior" in words:
-        return Hyperprior(**{name: _tuples(value) for name, value in words["prior"].items()})
+        return Hyperprior(**words["prior"])
     outcome, noise = words["outcome"], words["noise"]
     noise = arrays["noise"] if noise == PER_ROW else noise
     bounds = (arrays["lower"], arrays["upper"]) if words["bounds"] == PER_ROW else words["bounds"]
     named: Any = {"outcome": outcome, "classes": words["classes"] or None}
     inducing = arrays.get("inducing"), words["approximation"] or APPROXIMATIONS[0]
     return Known(GaussianProcess(kernel, noise, bounds, mean, *inducing, **named))
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def given_kernel(spec: dict[str, Any], kernel: Any) -> Kernel:

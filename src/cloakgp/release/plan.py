@@ -436,13 +436,8 @@ class Plan(Rule):
         insecure = entry is None and testing.insecure_generator() is not None
         made = replace(self.shown(), certificate=replace(self.certificate, insecure=insecure))
         if self.alone:
-            return Release(
-                made,
-                (_answered(made.first, known[0]),),
-                (Known(self.gp),),
-                frozen(np.ones(1)),
-                receipt,
-            )
+            answered = (_answered(made.first, known[0]),)
+            return Release(made, answered, (Known(self.gp),), frozen(np.ones(1)), receipt)
         session, stages = self.session(self.__dict__.get("start")), list[Stage]()
         # Whatever numpy is told to do about underflow: a stage that is left out is paid for, too.
         with np.errstate(all="ignore"), Progress("stages", self.stages) as progress:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from cloakgp import designs
 from cloakgp.core import calibration as calibrate
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray, frozen
-from cloakgp.core.errors import Argument, Message
+from cloakgp.core.errors import Argument, ArgumentError, Message
 from cloakgp.core.progress import Progress
 from cloakgp.data.blas import blas_threads, one_blas_thread
 from cloakgp.data.cells import Cells, make_cells, told_apart
@@ -23,6 +22,7 @@ from cloakgp.data.inputs import PublicInputs, as_points, named
 from cloakgp.data.merging import Inputs, distinct
 from cloakgp.data.people import as_within, for_people
 from cloakgp.data.sources import as_source, is_lazy
+from cloakgp.designs import DESIGNS, VOLUME
 from cloakgp.designs.any_noise import AnyNoise
 from cloakgp.designs.posterior import denoising
 from cloakgp.designs.solution import Solution
@@ -34,7 +34,7 @@ from cloakgp.model.build import downweighted, on_torch, smoother_for, torch_devi
 from cloakgp.model.inducing import scale_of
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks
 from cloakgp.model.windows import check_variance
-from cloakgp.release.comparison import Comparison, compare
+from cloakgp.release.comparison import Comparison
 from cloakgp.release.plan import Plan, plan_alone
 from cloakgp.release.preview import Foreseen, Preview, preview
 from cloakgp.release.readouts import Means
@@ -163,10 +163,11 @@ class Planner:
         n = len(self.X) if self.people is None else self.people.n_people
         epsilon, delta = calibrate.promise(epsilon, delta, n)
         gap = checks.positive(gap, "gap")
-        checks.choice(design, "design", designs.DESIGNS)
+        checks.choice(design, "design", DESIGNS)
         # Refuses a bad promise before the heavy work.
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
-        with self._threads():
+        # With inducing inputs no matrix has as many rows and columns as X has rows.
+        with blas_threads(len(self.inputs) if self.gp.inducing is None else 0):
             made = self._planned(epsilon, delta, design, calibration, gap, expected_mu)
         chosen: Any = {"epsilon": epsilon, "delta": delta, "design": design, "calibration": calibration}
         device = None if self.device is None else str(self.device)
@@ -201,10 +202,6 @@ class Planner:
         """
         with one_blas_thread():
             return preview(self, epsilon, delta, design, calibration)
-
-    def _threads(self) -> AbstractContextManager[None]:
-        """Those of BLAS. With inducing inputs no matrix has as many rows and columns as X has rows."""
-        return blas_threads(len(self.inputs) if self.gp.inducing is None else 0)
 
     def _planned(
         self, epsilon: float, delta: float, design: str, calibration: str, gap: float, expected_mu: float
@@ -285,12 +282,22 @@ class Planner:
         gap: float = 0.01,
     ) -> Comparison:
         """Plans of several designs side by side, as :meth:`GP.compare` makes them."""
-        promise = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "gap": gap}
-        return compare(self, designs, **promise)
+        wanted = DESIGNS if designs is None else [checks.choice(one, "designs", DESIGNS) for one in designs]
+        if not wanted:
+            raise ArgumentError(
+                "designs", "must name at least one", remedy=f"There are {', '.join(DESIGNS)}."
+            )
+        promise: Any = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "gap": gap}
+        plans: dict[str, Plan] = {}
+        with Progress("comparing designs", len(wanted)) as progress:
+            for design in wanted:
+                plans[design] = self.plan(design=design, **promise)
+                progress.advance()
+        return Comparison(plans)
 
     def weights_for(self, design: str) -> FloatArray:
         """The weights that a design looks at; the volume of noise has none."""
-        weighs = designs.DESIGNS[design].objective != designs.VOLUME
+        weighs = DESIGNS[design].objective != VOLUME
         return self.weights if weighs else frozen(np.ones_like(self.weights))
 
     def _solution(self, design: str, gap: float, noise_variance: float) -> Solution:
@@ -305,6 +312,3 @@ class Planner:
     @cached_property
     def _posteriors(self) -> AnyNoise:
         return AnyNoise(self.scaled, self.weights, self.widest**2)
-
-    def __repr__(self) -> str:
-        return f"<Planner: {self.gp!r}, {len(self.X)} rows, {len(self.X_star)} test points>"

@@ -28,12 +28,7 @@ def grid(spec: str, X: Any, columns: Columns | None = None) -> FloatArray:
     all combinations."""
     n, width = _per_axis(spec), X.shape[1]
     levels = {} if columns is None else {i: len(columns.inputs[i].levels) for i in columns.categories}
-    size = math.prod(levels.get(place, n) for place in range(width))
-    if size > MOST_POINTS:
-        raise InputError(
-            f"{spec} over {width} input columns would be {size} points, above the limit of "
-            f"{MOST_POINTS}. Take fewer per axis, or a file of points."
-        )
+    check_number(spec, math.prod(levels.get(place, n) for place in range(width)))
     axes = [np.linspace(low, high, n) for low, high in zip(*ranges(X), strict=True)]
     for place, number in levels.items():
         axes[place] = np.arange(float(number))

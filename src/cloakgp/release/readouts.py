@@ -31,8 +31,19 @@ Described = tuple[dict[str, Any] | None, dict[str, Array]]
 MEANS, FUNCTION = "means", "function"
 
 
+class _AtTestPoints:
+    """What is known at the test points, and nowhere else."""
+
+    def released_noise(self, plan: Plan, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise in what is released at `X`, which must be the test points."""
+        if not np.array_equal(as_points(X, "X", plan.X_star.shape[1], plan.columns), plan.X_star):
+            remedy = "Elsewhere, use the release's uncertainty."
+            raise ArgumentError("X", "must be the plan's test points", remedy=remedy)
+        return plan.noise_std
+
+
 @dataclass(frozen=True, eq=False)
-class Denoised:
+class Denoised(_AtTestPoints):
     """Predictions of the model that is known or learned, given all answers."""
 
     alone = False
@@ -63,12 +74,7 @@ class Denoised:
         left, known = plan._expected
         return np.sqrt(np.maximum(left - known, 0.0))
 
-    def released_noise(self, plan: Plan, X: Any) -> FloatArray:
-        """(n,) the same at `X`, which must be the test points."""
-        _check_test_points(plan, X)
-        return self.noise_std(plan)
-
-    noise_at = released_noise
+    noise_at = _AtTestPoints.released_noise
 
     def released_at(self, release: Release, X: Any) -> tuple[FloatArray, FloatArray]:
         """Predictions at `X`, and the std that the privacy noise adds to them."""
@@ -76,7 +82,7 @@ class Denoised:
 
 
 @dataclass(frozen=True, eq=False)
-class Means:
+class Means(_AtTestPoints):
     """The GP's own mean at the test points plus noise; or, for `posterior`, what denoising makes of it."""
 
     reconstruction: FloatArray  # (P, q): predictions from measurements
@@ -105,11 +111,6 @@ class Means:
         """(P,) std of the privacy noise at each test point."""
         std: FloatArray = plan.measurement.noise_scale * np.linalg.norm(self.reconstruction, axis=1)
         return std
-
-    def released_noise(self, plan: Plan, X: Any) -> FloatArray:
-        """(n,) std of the privacy noise in what is released at `X`, which must be the test points."""
-        _check_test_points(plan, X)
-        return self.noise_std(plan)
 
     def noise_at(self, plan: Plan, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that denoised predictions anywhere will have."""
@@ -159,11 +160,10 @@ class Function:
     def noise_at(self, plan: Plan, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that a query at `X` will have."""
         X = as_points(X, "X", self.points.shape[1], plan.columns)
-        scale = float(plan.measurement.noise_scale)
         std = np.empty(len(X))
         for rows in batches(len(X), len(self.points)):
             std[rows] = np.linalg.norm(self.weights(X[rows]), axis=1)
-        return scale * std
+        return float(plan.measurement.noise_scale) * std
 
     released_noise = noise_at
 
@@ -179,8 +179,7 @@ class Function:
         for rows in batches(len(X), len(self.points)):
             covariances = np.asarray(self.gp.kernel(X[rows], self.points))
             values[rows] = np.einsum("ij,j->i", covariances, coefficients)  # row by row, unlike BLAS
-            values[rows] += self.gp.level
-        return values
+        return values + self.gp.level
 
     def heights(self, m: Measurement, z: IntArray) -> FloatArray:
         """The measurements less what the prior mean predicts for them, in y's unit."""
@@ -210,9 +209,3 @@ def readout_of(
 def rounded_std(std: Array) -> Array:
     """Standard deviations to four digits: more could not be checked on another machine."""
     return frozen(np.array([float(f"{value:.3e}") for value in std.tolist()]))
-
-
-def _check_test_points(plan: Plan, X: Any) -> None:
-    if not np.array_equal(as_points(X, "X", plan.X_star.shape[1], plan.columns), plan.X_star):
-        remedy = "Elsewhere, use the release's uncertainty."
-        raise ArgumentError("X", "must be the plan's test points", remedy=remedy)

@@ -378,13 +378,9 @@ def _plain(name: str, value: Any) -> Any:
     )
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
 _READ: dict[str, Callable[[Any], Any]] = {
     "kernel": from_spec,
-    "prior": lambda words: Hyperprior(**{name: _tuples(value) for name, value in words.items()}),
+    "prior": lambda words: Hyperprior(**words),
     "kernels": tuple,
     "classes": tuple,
     "columns": Columns.from_words,

@@ -34,7 +34,7 @@ from cloakgp.measure.measurement import Measurement, Part, measurement_of
 from cloakgp.measure.statistics import Distance, Limits, Present, Statistic, for_outcomes
 from cloakgp.measure.unit import Population
 from cloakgp.model.hyperprior import Prior
-from cloakgp.model.outcome import REAL, Label, Outcome
+from cloakgp.model.outcome import REAL, Outcome
 from cloakgp.posterior import staging
 from cloakgp.posterior.clipping import Law, Window, law_of
 from cloakgp.posterior.conditioning import Line
@@ -272,26 +272,16 @@ class Rule:
     """Whose whole rows are private, if they are: then a grid is all that is known of inputs."""
 
     @property
-    def classes(self) -> tuple[Label, ...]:
-        """What outcomes may be, where that is named."""
-        return self.outcome.classes
-
-    @property
     def grid(self) -> Grid | None:
         """The public box and its cells, if whole rows are private; else None."""
         return None if self.population is None else self.population.grid
 
-    @cached_property
-    def density_prior(self) -> DensityPrior:
-        """What is believed beforehand of how many rows the grid's cells have."""
-        assert self.population is not None
-        return density_prior(self.population)
-
     def density(self, counted: Stage) -> Density:
         """How many rows each cell has, by the answer of the stage that counts them."""
+        assert self.population is not None
         m = counted.measurement
         value = counted.z.astype(np.float64) * m.step
-        return estimate(self.density_prior, m.real_matrix(), value, m.noise_scale**2)
+        return estimate(density_prior(self.population), m.real_matrix(), value, m.noise_scale**2)
 
     def with_counts(self, counts: FloatArray) -> Self:
         """The same with so many rows in each of the grid's cells."""
@@ -500,9 +490,8 @@ class Session:
         share, spread_share = rule.shares_of(number, rule.measures_noise(number), rule.shares)
         mu, each = self._mu_of(share), 1 if population is None else population.each
         if population is not None and number == 0:
-            return Stage(
-                self._measured(rule.density_prior.design(_TWICE * each**2 / mu**2), Present(), share)
-            )
+            B = density_prior(population).design(_TWICE * each**2 / mu**2)
+            return Stage(self._measured(B, Present(), share))
         narrow = rule.has_windows(number)
         limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
         stage = self.stage(*limits, mu / each)

@@ -403,7 +403,7 @@ def test_the_noise_is_as_large_as_was_said(setting, plans, noiseless, seeded, ki
     assert (np.abs(np.mean(noise, axis=0)) < 5 * plan.noise_at(X_new) / math.sqrt(n)).all()
 
 
-@pytest.mark.parametrize("kind", HIDING)
+@pytest.mark.parametrize("kind", ["input-free", "varah"])
 def test_a_hiding_file_has_no_array_of_x_nor_predictions_that_need_one(setting, plans, tmp_path, kind):
     release = plans[kind].release(setting.y)
     release.save(tmp_path / "f.cloak")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cloakgp.core.calibration import calibrate
-from cloakgp.measure.certificate import FIELDS, Certificate
+from cloakgp.measure.certificate import Certificate
 
 
 def test_it_agrees_with_the_plan(make_plan):
@@ -56,11 +56,7 @@ def test_it_says_what_a_reader_must_know(make_plan):
     ):
         assert words in text
     assert "INSECURE" not in text
-
-
-def test_insecure_comes_first(make_plan):
-    text = str(replace(make_plan().certificate, insecure=True))
-    assert text.startswith("INSECURE: noise from a seed, not private")
+    assert str(replace(make_plan().certificate, insecure=True)).startswith("INSECURE: noise from a seed")
 
 
 def test_it_is_plain_json_and_comes_back_equal(make_plan, design):
@@ -73,16 +69,3 @@ def test_values_have_the_types_that_files_ask_for(make_plan, design):
     words, plain = make_plan(design=design).certificate.to_dict(), {"int", "float", "str", "bool"}
     for name, kind in Certificate.__annotations__.items():
         assert kind not in plain or type(words[name]).__name__ == kind
-
-
-def test_it_is_frozen(make_plan):
-    certificate = make_plan().certificate
-    for name in FIELDS:
-        with pytest.raises(FrozenInstanceError):
-            setattr(certificate, name, None)
-
-
-def test_releasing_changes_nothing_in_it(make_plan, setting):
-    plan = make_plan()
-    assert plan.release(setting.y).certificate == plan.certificate
-    assert plan.release(np.zeros(12)).certificate == plan.certificate

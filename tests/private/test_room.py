@@ -17,7 +17,7 @@ from cloakgp.core.calibration import calibrate
 from cloakgp.kernels import EQ
 from cloakgp.measure.measurement import measurement_of
 from cloakgp.measure.statistics import Inside
-from cloakgp.private import outcomes, room
+from cloakgp.private import room
 from cloakgp.private.room import choose, measure
 from cloakgp.selection import plan_selection
 from measured import HIGH, LOW, exact
@@ -156,14 +156,6 @@ def selection():
     """A plan to choose between two models of 12 rows, with other bounds than the measurement's."""
     gps = [GP(EQ(lengthscale), 0.4, (0.0, 1.0)) for lengthscale in (0.5, 5.0)]
     return plan_selection(gps, np.arange(12.0), epsilon=1.0, folds=3)
-
-
-def test_each_door_rounds_on_its_own_lattice(selection):
-    y, s = np.array([-9.0, 9.0, 0.5]), selection.scores.statistic
-    assert PUBLIC.y_bits != s.y_bits
-    assert outcomes.integers_of(s, y)[0].ravel().tolist() == [0, 2**s.y_bits, 2 ** (s.y_bits - 1)]
-    own = outcomes.integers_of(PUBLIC.statistic, y)[0].ravel().tolist()
-    assert own == [0, 2**PUBLIC.y_bits, round(0.3 * 2**PUBLIC.y_bits)]
 
 
 def test_a_choice_is_an_index_and_is_drawn_afresh(selection):

@@ -13,7 +13,7 @@ import pytest
 from forging import PROMISE, X_STAR, X, Y, array, entry, refusal, rewrite
 
 import cloakgp
-from cloakgp import GP, ReleaseFileError, SignatureError, VerificationError, verify
+from cloakgp import GP, SignatureError, VerificationError, verify
 from cloakgp.data import chunks
 from cloakgp.designs import DESIGNS
 from cloakgp.files import container, reading
@@ -211,13 +211,6 @@ def test_memory_stays_below_a_few_times_the_arrays_size(tmp_path, monkeypatch, n
         tracemalloc.stop()
     features = 8 * min(n, 4096) * 40
     assert peak < 3 * size + 8 * features, (peak / size, size)
-
-
-def test_damaged_files_are_not_verified(tmp_path):
-    path = forging.honest("mse", tmp_path)
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(ReleaseFileError):
-        verify(path)
 
 
 # What a signature alone shows

@@ -151,6 +151,14 @@ def test_columns_are_told_apart_that_floats_cannot(size):
     assert largest_squared_norm(matrix) == largest_squared_norm(-matrix) == expected
 
 
+def test_the_longest_column_is_found_where_floating_point_loses_it():
+    """Ones that are added to 2^60 one by one are lost, and together are more than the other's 400."""
+    matrix = np.zeros((601, 2), dtype=np.int64)
+    matrix[0], matrix[1:, 0], matrix[1, 1] = 2**30, 1, 20
+    for own in (matrix, matrix[:, ::-1]):
+        assert largest_squared_norm(own) == independent.longest_squared(own) == 2**60 + 600
+
+
 def test_the_least_integer_has_a_size():
     matrix = np.array([[-(2**63), 0], [0, 1]], dtype=np.int64)
     assert sensitivity.largest_entry(matrix) == 2**63

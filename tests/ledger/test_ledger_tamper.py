@@ -411,7 +411,7 @@ def test_what_is_not_wrong_is_not_refused(staged):
 def test_answers_and_plans_that_were_changed(staged, number, column, value):
     """Not handed out when they are not what was recorded, of any stage."""
     rewrite(staged._store.url, changed(number, **{column: value}))
-    uses = [staged.verify, lambda: staged.answers(PAID, PLAN)]
+    uses = [staged.verify, lambda: staged.answers(PAID, PLAN), lambda: staged.charged_plan(number)]
     if number == PAID:
         uses.append(lambda: staged.charge(PLAN, "people", request="one").__enter__())
     for use in uses:

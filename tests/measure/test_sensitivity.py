@@ -96,11 +96,6 @@ def test_signs_of_very_many_people_are_not_tried(monkeypatch):
     assert by_trying(matrix, labels, ids) < sums
 
 
-def test_two_programs_know_one_rule():
-    for name in ("FEW", "MANY", "MOST_SIGNS"):
-        assert getattr(sensitivity, name) == getattr(independent, name)
-
-
 def test_of_very_many_columns_norms_are_added_up(monkeypatch):
     monkeypatch.setattr(sensitivity, "MANY", 20)
     monkeypatch.setattr(independent, "MANY", 20)

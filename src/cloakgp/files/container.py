@@ -30,7 +30,6 @@ Contents = tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]
 MANIFEST, SIGNATURE = "manifest.json", "signature.json"
 PLAIN, CODED = ".npy", ".coded"
 _LARGEST_WORDS = 2**24  # bytes of the manifest or the signature: what is parsed takes many times more
-_LARGEST = 2**31 - 2**24  # bytes of all members: more would need another form of zip
 _PIECE = 2**20  # bytes read or compared at once
 _ADDED = ("members", "sha256")  # to a manifest, when it is sealed
 _DAMAGED = "not a release file, or damaged"
@@ -63,7 +62,7 @@ def _write(
             info = zipfile.ZipInfo(name)  # dated 1980-01-01
             info.create_system, info.external_attr = 3, 0o600 << 16  # Unix, readable by its owner
             info.file_size = sum(map(len, parts))
-            if file.tell() + info.file_size > _LARGEST:
+            if file.tell() + info.file_size > 2**31 - 2**24:  # which takes another form of zip
                 raise ValueError("a release of this size cannot be written to a file: it is above 2 GB.")
             with archive.open(info, "w") as member:
                 for part in parts:

@@ -63,7 +63,8 @@ class Verification:
         if self.ids == EXACT:
             promise += " by exact ids"
         if self.earlier:
-            promise += f", not the total: it was given {', '.join(map(_pair, self.earlier))}"
+            given = ", ".join(f"({epsilon:g}, {delta:g})-DP" for epsilon, delta in self.earlier)
+            promise += f", not the total: it was given {given}"
         signed = "not signed" if self.signed_by is None else f"signed by key {self.signed_by}"
         if self.complete:
             return f"verified: {promise}; {signed}"
@@ -84,19 +85,13 @@ class Verification:
 
     def __str__(self) -> str:
         lines = [self.headline]
-        if self.earlier:  # all that was spent on the same outcomes, as far as the file knows
-            lines += ["  not the total: these were spent on the same outcomes, and others may have been"]
-            lines += [f"    {_pair(pair)}: a release before it, which it was given" for pair in self.earlier]
-            lines += [f"    {_pair((self.epsilon, self.delta))}: this release"]
+        if self.earlier:  # which is all that the file knows of
             lines += [
-                "    Only a budget that was fixed beforehand, in a ledger, makes one promise for all of them."
+                "  All of these were spent on the same outcomes, and more may have been. Only a budget that "
+                "was fixed beforehand, in a ledger, makes one promise for all of them."
             ]
         lines += [f"  - {check}" for check in self.checks]
         return "\n".join([*lines, *(f"  - NOT checked: {what}" for what in self.unchecked)])
-
-
-def _pair(promise: tuple[float, float]) -> str:
-    return f"({promise[0]:g}, {promise[1]:g})-DP"
 
 
 def _in_short(what: str) -> str:

@@ -41,7 +41,7 @@ def exact(m: Any, y: Any, missing: str = "midpoint", **how: Any) -> Any:
         return lambda sums, scale: drawn.append((law, scale)) or sums
 
     with mock.patch.multiple(room, add_noise=unchanged("gaussian"), add_laplace=unchanged(LAPLACE)):
-        found = room.measure(m, y, missing, **how)
+        found = room.measure(m, room.Outcomes(y, **how) if how else y, missing)
     assert drawn == [(part.noise, part.sigma) for part in (m if isinstance(m, list) else [m])]
     return found
 

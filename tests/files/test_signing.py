@@ -55,6 +55,14 @@ def test_malformed_signatures(private_key, change):
         signing.check(DIGEST, {**signing.sign(DIGEST, private_key), **WRONG[change]}, None)
 
 
+def test_nothing_hides_among_the_digits_of_a_signature(private_key):
+    signature = signing.sign(DIGEST, private_key)
+    for name in ("public_key", "signature"):
+        for other in (signature[name].upper(), f"{signature[name][:8]} \n\t{signature[name][8:]}"):
+            with pytest.raises(SignatureError):
+                signing.check(DIGEST, {**signature, name: other}, None)
+
+
 @pytest.mark.parametrize("signature", [{}, [], "", 3, ["algorithm", "public_key", "signature"]], ids=repr)
 def test_what_is_no_signature(signature):
     with pytest.raises(SignatureError, match="does not fit"):
@@ -72,16 +80,6 @@ def test_another_digest_or_key_does_not_hold(private_key, stranger):
     for key in forms(stranger):
         with pytest.raises(SignatureError, match="another key than signed_by"):
             signing.check(DIGEST, signature, key)
-
-
-def test_every_bit_of_a_signature_counts(private_key):
-    signature = signing.sign(DIGEST, private_key)
-    raw = bytes.fromhex(signature["signature"])
-    for bit in range(8 * len(raw)):
-        wrong = bytearray(raw)
-        wrong[bit // 8] ^= 1 << (bit % 8)
-        with pytest.raises(SignatureError):
-            signing.check(DIGEST, {**signature, "signature": wrong.hex()}, None)
 
 
 def test_keys_of_another_kind_are_refused(private_key, public):

@@ -72,14 +72,10 @@ class Server:
                     raise OSError(self.log.read_text()[-500:]) from None
                 time.sleep(0.05)
 
-    def stop(self, how: int = signal.SIGINT) -> None:
-        """Disconnect everybody and stop."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(how)
-            self._process.wait(timeout=30)
-
     def remove(self) -> None:
-        self.stop(signal.SIGQUIT)  # at once
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGQUIT)  # at once
+            self._process.wait(timeout=30)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, database: str, user: str = user, password: str = password) -> str:

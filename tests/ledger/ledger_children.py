@@ -1,7 +1,7 @@
 """Run as a program by ``ledger_helpers.Children``: forks a process for each call that it is asked to make.
 
-Reads lines of JSON, ``{"calls": [[function, arguments], ...], "kill_after": seconds or null}``. All calls
-start together, each in its own process; what they print and how they ended is answered in one line of JSON.
+Reads lines of JSON, ``[[function, arguments], ...]``. All calls start together, each in its own process;
+what they print and how they ended is answered in one line of JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import resource
 import signal
 import sys
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -50,30 +49,25 @@ def outcome(release):
     return {"z": release.z.tolist(), "entry": release.receipt.entry, "head": release.receipt.head}
 
 
-def spend(url, plan, y, dataset="people", request=None, times=1, save=None, timeout=60):
+def spend(url, plan, y, dataset="people", request=None, save=None, timeout=60):
     """Release, and print what came out; or that the budget was used up."""
     book, plan = Ledger(url, who="a child", timeout=timeout), thing(plan)
-    for _ in range(times):
-        try:
-            release = plan.release(np.array(y), ledger=book, dataset=dataset, request=request, why="a race")
-        except BudgetExceeded:
-            say(refused=True)
-            return
-        except LedgerError as error:
-            say(error=str(error))
-            return
-        say(**outcome(release))
-        if save:
-            release.save(save)
+    try:
+        release = plan.release(np.array(y), ledger=book, dataset=dataset, request=request, why="a race")
+    except BudgetExceeded:
+        say(refused=True)
+        return
+    except LedgerError as error:
+        say(error=str(error))
+        return
+    say(**outcome(release))
+    if save:
+        release.save(save)
 
 
-def answer(url, plan, drawn=None, request=None, stop=None, timeout=60):
+def answer(url, plan, drawn=None, request=None, timeout=60):
     """All stages of a release; `drawn` gets a line whenever noise is drawn."""
     book, plan = Ledger(url, who="a child", timeout=timeout), thing(plan)
-
-    def passed(number, step):
-        if stop == [number, step]:
-            die()
 
     def draw():
         if drawn:
@@ -81,8 +75,7 @@ def answer(url, plan, drawn=None, request=None, stop=None, timeout=60):
                 file.write("drawn\n")
         return random_numbers()
 
-    charges = answer_all(book, plan, draw, passed, request=request)
-    for charge in charges:
+    for charge in answer_all(book, plan, draw, request=request):
         say(z=charge.answer.tolist(), entry=charge.receipt.entry)
 
 
@@ -219,7 +212,7 @@ def child(function, arguments, go, out):
     os._exit(0)
 
 
-def serve(calls, kill_after):
+def serve(calls):
     go_read, go_write = os.pipe()
     running = []
     for function, arguments in calls:
@@ -233,10 +226,6 @@ def serve(calls, kill_after):
         running.append((pid, reading))
     os.close(go_read)
     os.close(go_write)
-    if kill_after is not None:
-        time.sleep(kill_after)
-        for pid, _ in running:
-            os.kill(pid, signal.SIGKILL)
     answers = []
     for pid, reading in running:
         with os.fdopen(reading) as pipe:
@@ -264,5 +253,5 @@ if __name__ == "__main__":
     gc.freeze()  # or each child would copy the memory that it looks through
     out = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
-        out.write(json.dumps(serve(**json.loads(line))) + "\n")
+        out.write(json.dumps(serve(json.loads(line))) + "\n")
         out.flush()

@@ -202,7 +202,7 @@ def stage_of(ledger, plan, entry, number, stage_plan=b"a stage"):
     return ledger.stage(entry, number, plan, stage_plan) if number else ledger.charge(plan, "people")
 
 
-def answer_all(ledger, plan, draw=random_numbers, passed=lambda number, step: None, **charge):
+def answer_all(ledger, plan, draw=random_numbers, **charge):
     """All stages of a release: those on record as they are, the others drawn now."""
     charges, entry = [], None
     for number in range(plan.stages):
@@ -211,8 +211,6 @@ def answer_all(ledger, plan, draw=random_numbers, passed=lambda number, step: No
         with ledger.stage(entry, number, plan, later) if number else ledger.charge(plan, **first) as found:
             if found.answer is None:
                 found.answer = draw()
-                passed(number, "drawn")
-        passed(number, "answered")
         entry = found.receipt.entry if number == 0 else entry
         charges.append(found)
     return charges
@@ -275,13 +273,12 @@ class Children:
         path.write_bytes(pickle.dumps(thing))
         return str(path)
 
-    def run(self, calls, *, kill_after=None):
+    def run(self, calls):
         """Call functions of ``ledger_children.py``, each in a process of its own, all at once.
 
         Returns for each the signal that killed it (0 if none) and the lines that it had printed.
         """
-        request = {"calls": list(calls), "kill_after": kill_after}
-        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.write(json.dumps(list(calls)) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:

@@ -11,7 +11,6 @@ from ledger_helpers import Unreadable
 from cloakgp import AutoGP, Plan, load, verify
 from cloakgp.files import container
 from cloakgp.ledger import Ledger, LedgerError, LedgerTampered
-from cloakgp.release.stages import Session
 
 pytestmark = pytest.mark.usefixtures("few_models")
 
@@ -137,16 +136,3 @@ def test_an_entry_is_a_number_and_a_ledger_has_it(book, plan, entry):
     for ledger in (book, None):
         with pytest.raises(TypeError):
             plan.recover(ledger, entry, Unreadable())
-
-
-def test_a_stage_that_cannot_be_planned_ends_a_release_that_is_paid_for(book, plan, monkeypatch, tmp_path):
-    def fails(*given):
-        raise np.linalg.LinAlgError("singular")
-
-    monkeypatch.setattr(Session, "next_stage", fails)
-    release = plan.release(Y, ledger=book, **PEOPLE)
-    monkeypatch.undo()
-    assert len(release.stages) == 1
-    release.save(tmp_path / "file")
-    assert verify(tmp_path / "file").complete
-    book.verify(releases=[tmp_path / "file"])

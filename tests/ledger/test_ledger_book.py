@@ -334,50 +334,21 @@ def test_the_estimator_pays_for_each_fit(ledger):
     assert not hasattr(refused, "release_")
 
 
-def traces_of_y(plan, z):
-    """Numbers that would give y away: as bytes, as text, and hashed."""
+@pytest.mark.parametrize("kind", ["predictions", "function"])
+def test_the_database_holds_no_hash_of_what_y_becomes(file_url, folder, kind):
+    """A hash of y can be guessed at. That no number of it is there, ``tests/privacy`` looks for."""
+    plan, ledger = PLANS[kind](), Ledger(file_url)
+    ledger.create("people", epsilon=1.0, delta=0.01)
+    z = plan.release(Y, ledger=ledger, dataset="people", why="table 1").z
+    held = (folder / "budget.db").read_bytes() + pickle.dumps(ledger.entries())
+    assert container.digest(plan.X).encode() in held, "the search would miss a hash"
     m = plan.measurement
     y_int = np.rint(Y / 1000.0 * 2**m.y_bits).astype(np.int64)
-    exact = m.matrix @ y_int
-    found = {}
-    for name, array in {
-        "y": Y,
-        "y_int": y_int,
-        "exact": exact,
-        "noise": z - exact,
-        "sum": Y.sum(keepdims=True),
-    }.items():
-        array = np.asarray(array)
-        for dtype in ("<f8", ">f8") if array.dtype.kind == "f" else ("<i8", ">i8", "<f8"):
-            data = array.astype(dtype).tobytes()
-            found |= {
-                f"{name} {dtype} {i}": data[i : i + 8] for i in range(0, len(data), 8) if any(data[i : i + 8])
-            }
-            found[f"sha of {name} {dtype}"] = hashlib.sha256(data).digest()
-        found |= {f"{name} text {i}": repr(value).encode() for i, value in enumerate(array.tolist())}
-        found[f"npy sha of {name}"] = bytes.fromhex(container.digest(array))
-    return {name: data for name, data in found.items() if len(data) >= 6}
-
-
-@pytest.mark.parametrize("kind", ["predictions", "function"])
-def test_the_database_holds_nothing_of_y_but_the_answer(file_url, folder, kind):
-    """Neither y nor what it becomes on the way, nor a hash of any of it (a hash of y can be guessed at)."""
-    plan = PLANS[kind]()
-    with behind(file_url) as connection:
-        connection.exec_driver_sql("PRAGMA page_size = 65536")  # so that no array lies on two pages
-        connection.exec_driver_sql("VACUUM")
-    ledger = Ledger(file_url)
-    ledger.create("people", epsilon=1.0, delta=0.01)
-    release = plan.release(Y, ledger=ledger, dataset="people", why="table 1")
-    release.save(folder / "release.cloak")
-    bytes_of = {path.name: path.read_bytes() for path in folder.iterdir()}
-    bytes_of["pickle"] = pickle.dumps((ledger, release.receipt, ledger.entries()))
-    assert release.z.astype("<i8").tobytes() in bytes_of["budget.db"], "the search would miss an array"
-    for place, data in bytes_of.items():
-        for name, trace in traces_of_y(plan, release.z).items():
-            assert trace not in data, (name, place)
-            assert trace.hex().encode() not in data.lower(), (name, place)
-    assert container.digest(plan.X).encode() in bytes_of["budget.db"]
+    for array in (Y, y_int, m.matrix @ y_int, z - m.matrix @ y_int, Y.sum(keepdims=True)):
+        forms = [array.astype(dtype).tobytes() for dtype in ("<f8", ">f8", "<i8", ">i8")]
+        for found in (*(hashlib.sha256(form).hexdigest() for form in forms), container.digest(array)):
+            assert found.encode() not in held.lower()
+            assert bytes.fromhex(found) not in held
 
 
 @pytest.mark.parametrize("step", ["append", "contents", "commit"])
@@ -435,10 +406,6 @@ def test_balance_says_what_was_spent(ledger):
     balance = ledger.balance("people")
     assert balance.spent == pytest.approx(0.5, rel=1e-3)
     assert balance.spent <= 0.5
-    assert re.match(
-        r"people: \(1, 0\.01\) in all; unit: one row\n  1 spend; epsilon 0\.5 at delta 0\.01, if .*\n  left",
-        str(balance),
-    )
     assert balance.left_for_release(0.001) > balance.left_for_release(0.01)
     with pytest.raises(ValueError, match="delta"):
         balance.left_for_release(2.0)

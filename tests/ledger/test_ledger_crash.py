@@ -6,14 +6,12 @@ be had again, and the release can be asked for again and goes on where it stoppe
 
 from __future__ import annotations
 
-import random
 import re
 import shutil
-import time
 from contextlib import suppress
 
 import pytest
-from ledger_helpers import AnyPlan, Kept, Unreadable, Y, answer_all, as_they_are, small_plan
+from ledger_helpers import AnyPlan, Kept, Unreadable, Y, answer_all, as_they_are
 
 from cloakgp import load
 from cloakgp.ledger import BudgetExceeded, Ledger, LedgerError
@@ -99,18 +97,6 @@ def test_killed_at_many_lines(kept, children, stages):
     assert (answered[0], answered[-1] > 0) == (0, True)
 
 
-@pytest.mark.parametrize("step", ["drawn", "answered"])
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_killed_in_a_stage(url, ledger, children, number, step):
-    """With the answer in hand, or once it is on record."""
-    plan = AnyPlan(stages=3)
-    answer_all(ledger, AnyPlan())
-    call = {"url": url, "plan": children.put(plan), "request": "one", "stop": [number, step]}
-    [(signal, printed)] = children.run([["answer", call]])
-    assert signal == 9
-    assert go_on(ledger, url, plan, printed) == number + (step == "answered")
-
-
 def test_killed_while_a_ledger_is_made(url, children):
     """The first data set of an empty database: made whole or not at all, and it can be made then."""
     [(signal, [*_, passed])] = children.run([["lines", {"then": "create", "url": url, "dataset": "people"}]])
@@ -125,33 +111,6 @@ def test_killed_while_a_ledger_is_made(url, children):
             ledger.create(f"set {i}", epsilon=1.0, delta=0.01)
         ledger.verify()
         assert f"set {i}" in ledger.datasets()
-
-
-@pytest.mark.slow  # at each step and line: above
-def test_killed_at_any_time(url, children):
-    """Four processes spend in a loop and are killed together, over and over: what got out is on record."""
-    dice, scale, rounds = random.Random(3), 0.15, 0
-    plan = small_plan(epsilon=0.005)
-    ledger = Ledger(url, timeout=10.0)
-    ledger.create("people", epsilon=1.0, delta=0.01)
-    arguments = {"url": url, "plan": children.put(plan), "y": Y.tolist(), "times": 1000}
-    printed, end = [], time.monotonic() + 20
-    while rounds < 6 and time.monotonic() < end:
-        results = children.run([["spend", arguments]] * 4, kill_after=scale * dice.uniform(0.3, 2))
-        assert [signal for signal, _ in results] == [9] * 4
-        lines = [line for _, lines in results for line in lines]
-        printed += lines
-        rounds += bool(lines)
-        scale *= 1 if lines else 1.3  # a slow machine
-        ledger.verify()
-    entries = {entry.number: entry for entry in ledger.entries("people") if entry.kind == "spent"}
-    assert 5 < len(printed) <= len(entries)
-    assert len({line["entry"] for line in printed}) == len(printed)
-    for line in printed:
-        assert entries[line["entry"]].hash == line["head"]
-        assert plan.recover(ledger, line["entry"]).z.tolist() == line["z"]
-    plan.release(Y, ledger=ledger, dataset="people")
-    ledger.verify()
 
 
 def test_a_copy_taken_in_the_middle_of_a_commit(file_url, folder, tmp_path, plan, children):

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 import re
-import shutil
 import sqlite3
-import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 
 import pytest
 from ledger_helpers import Unreadable, Watched, Y, behind
@@ -36,39 +34,6 @@ def refused(*words):
 def check_unspent(ledger, before):
     ledger.verify()
     assert ledger.head == before
-
-
-@contextmanager
-def a_small_disk(folder, size):
-    """A file system that holds no more than this: the real thing, if we may mount one."""
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small disk is not allowed here")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_full_disk(tmp_path, plan):
-    """Nothing is charged, the disk stays as it was, and with room made the same request goes through."""
-    with a_small_disk(tmp_path, "128k"):
-        ledger = Ledger(f"sqlite:///{tmp_path}/budget.db")
-        ledger.create("people", epsilon=1.0, delta=0.01)
-        before = ledger.head
-        filler = tmp_path / "filler"
-        with filler.open("wb", buffering=0) as file, suppress(OSError):
-            while file.write(bytes(1024)):
-                pass
-        assert shutil.disk_usage(tmp_path).free < 4096
-        with refused("disk is full", "Make room", "No answer was given out", "Nothing was charged"):
-            plan.release(Y, ledger=ledger, dataset="people")
-        check_unspent(ledger, before)
-        with refused("full"):
-            Ledger(f"sqlite:///{tmp_path}/new.db").create("people", epsilon=1.0, delta=0.01)
-        filler.unlink()
-        release = plan.release(Y, ledger=ledger, dataset="people")
-        assert ledger.verify([release]).entries == 3
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs rlimits")
@@ -192,22 +157,6 @@ def test_a_commit_whose_fate_is_not_known(server, plan, monkeypatch):
     fetched = plan.recover(ledger, entry.number)
     again = plan.release(Unreadable(), ledger=ledger, dataset="people", request="table 3")
     assert again.z.tolist() == fetched.z.tolist()
-
-
-def test_no_server(server, plan):
-    """Stopped, and started again."""
-    url = server.url(server.database())
-    ledger = Ledger(url, timeout=2.0)
-    ledger.create("people", epsilon=1.0, delta=0.01)
-    port = server.port
-    server.stop()
-    try:
-        with refused("cannot be reached", "Nothing was charged"):
-            plan.release(Unreadable(), ledger=ledger, dataset="people")
-    finally:
-        server.start()
-    back = Ledger(url.replace(f":{port}/", f":{server.port}/"))
-    plan.release(Y, ledger=back, dataset="people")
 
 
 def test_wrong_names_and_passwords(server, plan):

@@ -119,26 +119,6 @@ def test_another_question_does_not_get_the_answer(ledger):
             other.release(Y, ledger=ledger, dataset="people", request="one")
 
 
-@pytest.mark.parametrize("name", ["predictions", "stages"])
-def test_a_plan_that_was_changed_in_the_ledger_is_noticed(name, ledger, other_machine, tmp_path):
-    import sqlite3
-
-    plan = PLANS[name]()
-    plan.release(Y, ledger=ledger, dataset="people", request="one")
-    other = PLANS["function"]().to_bytes()
-    with sqlite3.connect(tmp_path / "budget.db") as connection:
-        connection.execute("DROP TRIGGER cloakgp_ledger_no_update")
-        connection.execute("UPDATE cloakgp_ledger SET kept_plan = ? WHERE number = 2", (other,))
-    other_machine()
-    for attempt in (
-        ledger.verify,
-        lambda: PLANS[name]().recover(ledger, 2),
-        lambda: opening.recover(ledger, 2),
-    ):
-        with pytest.raises(LedgerTampered):
-            attempt()
-
-
 def test_another_plan_under_the_same_question_is_not_gone_on_with(ledger):
     """Whoever shares the ledger could have paid for a plan of other columns under this question's name."""
     own = PLANS["whole rows"]()

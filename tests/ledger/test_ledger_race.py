@@ -57,17 +57,6 @@ def test_many_processes_race_for_the_last_of_the_budget(url, children):
         assert plan.recover(ledger, line["entry"]).z.tolist() == line["z"]
 
 
-def test_the_same_request_is_charged_once(url, children, plan):
-    """Many processes with one request name: one charge, and all get the same answer."""
-    ledger = Ledger(url)
-    ledger.create("people", epsilon=1.0, delta=0.01)
-    call = ["spend", {"url": url, "plan": children.put(plan), "y": Y.tolist(), "request": "table 3"}]
-    lines = lines_of(children.run([call] * PROCESSES))
-    assert len(lines) == PROCESSES
-    assert len({(tuple(line["z"]), line["entry"], line["head"]) for line in lines}) == 1
-    check_books(ledger, "people", lines[:1])
-
-
 def test_many_create_the_first_data_sets_at_once(url, children):
     """On an empty database: the ledger is opened once, and each name is given once."""
     names = [f"set {i // 2}" for i in range(PROCESSES)]

@@ -24,12 +24,10 @@ from ledger_helpers import (
     rewrite,
     rows_of,
     sealed_again,
-    small_function_plan,
     small_plan,
     table_of,
 )
 
-from cloakgp import load
 from cloakgp.core.accounting import Exponential, Gaussian, Laplace
 from cloakgp.ledger import Ledger, LedgerError, LedgerTampered
 from cloakgp.ledger.chain import Receipt, sha256
@@ -129,20 +127,8 @@ def test_nothing_is_spent_from_a_ledger_that_was_changed(told, told_url, column)
 
 
 def cell(number, column, value):
-    """One cell of a row; what `value` says to replace, if it is a pair."""
-
-    def change(rows):
-        old = rows[number][column]
-        rows[number][column] = old.replace(*value) if isinstance(value, tuple) else value
-
-    return change
-
-
-def swapped(column, one=3, two=5):
-    def change(rows):
-        rows[one][column], rows[two][column] = rows[two][column], rows[one][column]
-
-    return change
+    """One cell of a row."""
+    return lambda rows: rows[number].update({column: value})
 
 
 MU = '{"kind": "Gaussian", "mu": %s, "n_measurements": 2}'
@@ -151,18 +137,10 @@ CHANGES = {
     "one left out": lambda rows: rows[:3] + rows[4:],
     "one left out, renumbered": in_order(0, 1, 2, 4, 5),
     "two swapped": in_order(0, 1, 2, 5, 4, 3),
-    "numbers swapped": swapped("number"),
     "a copy at the end": once_more(5),
     "a copy in between": in_order(0, 1, 2, 3, 3, 4, 5),
-    "contents swapped": swapped("contents"),
-    "contents gone": cell(3, "contents", None),
-    "contents where none were": cell(4, "contents", b""),
-    "a bigger budget": cell(1, "what", ("3.0", "9.0")),
-    "another data set pays": cell(3, "dataset", "others"),
-    "a smaller event": cell(4, "what", ("0.2", "0.1")),
     "not JSON": cell(3, "what", "{"),
     "not a number": cell(3, "what", MU % "NaN"),
-    "infinite": cell(3, "what", MU % "Infinity"),
     "endless": cell(3, "what", "[" * 100_000),
     "not an object": cell(3, "what", "[]"),
 }
@@ -433,7 +411,7 @@ def test_what_is_not_wrong_is_not_refused(staged):
 def test_answers_and_plans_that_were_changed(staged, number, column, value):
     """Not handed out when they are not what was recorded, of any stage."""
     rewrite(staged._store.url, changed(number, **{column: value}))
-    uses = [staged.verify, lambda: staged.answers(PAID, PLAN)]
+    uses = [staged.verify, lambda: staged.answers(PAID, PLAN), lambda: staged.charged_plan(number)]
     if number == PAID:
         uses.append(lambda: staged.charge(PLAN, "people", request="one").__enter__())
     for use in uses:
@@ -470,17 +448,6 @@ def test_changed_releases_are_seen(told, tmp_path, plan):
             forgery.save(tmp_path / "forged.cloak")
             with pytest.raises(LedgerTampered):
                 ledger.verify([tmp_path / "forged.cloak"])
-
-
-@pytest.mark.parametrize("make", [small_plan, small_function_plan, lambda: small_function_plan("input-free")])
-def test_the_receipt_survives_the_file(ledger, make, tmp_path):
-    plan = make()
-    release = plan.release(Y, ledger=ledger, dataset="people")
-    release.save(tmp_path / "release.cloak")
-    loaded = load(tmp_path / "release.cloak")
-    assert loaded.receipt == release.receipt == Receipt("people", 2, ledger.head)
-    assert loaded.plan.digest == release.plan.digest == plan.digest == ledger.entries()[2].plan
-    assert ledger.verify([release, loaded, tmp_path / "release.cloak"]).releases == 3
 
 
 def test_hashes_are_of_everything_in_order(told, told_url):

@@ -69,12 +69,6 @@ def test_the_first_spend_or_creation_fixes_whom_it_is_about(ledger, first, creat
     ledger.verify()
 
 
-def test_a_release_of_rows_is_refused_with_y_unread(ledger):
-    pay(ledger, PLANS["people"], "people")
-    with pytest.raises(UnitMismatch, match=r"this is for 'one row'.*same people, as before.*y was not read"):
-        small_plan(epsilon=0.1).release(Unreadable(), ledger=ledger, dataset="people")
-
-
 def test_what_is_recorded_names_its_unit(ledger):
     ledger.record("people", Laplace(0.1), "elsewhere", unit="one person")
     assert (ledger.balance("people").unit, ledger.balance("people").protected.partition) == ("one person", "")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from cloakgp.core.calibration import calibrate
-from cloakgp.measure.certificate import FIELDS, Certificate
 
 
 def test_it_agrees_with_the_plan(make_plan):
@@ -25,24 +22,6 @@ def test_it_agrees_with_the_plan(make_plan):
     assert not c.insecure
 
 
-@pytest.mark.parametrize("design", ["mse", "max", "volume"])
-@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 3.0, 4.0]])
-def test_the_objective_is_a_variance_in_ys_unit(make_plan, design, weights):
-    plan = make_plan(design=design, weights=weights)
-    c = plan.certificate
-    w = np.ones(4) if weights is None else np.array(weights)
-    expected = {
-        "mse": w @ plan.noise_std**2 / w.sum(),
-        "max": np.max(w / w.mean() * plan.noise_std**2),
-        "volume": np.exp(np.linalg.slogdet(plan.noise_cov)[1] / 4),
-    }[design]
-    assert c.objective == pytest.approx(expected, rel=5e-6)  # six digits
-    assert 0 < c.lower_bound <= c.objective
-    assert c.gap == pytest.approx(c.objective / c.lower_bound - 1, abs=1e-15)
-    assert c.gap <= 0.01 + 2e-5
-    assert c.status == "converged"
-
-
 def test_it_says_what_a_reader_must_know(make_plan):
     text = str(make_plan().certificate)
     for words in (
@@ -56,33 +35,4 @@ def test_it_says_what_a_reader_must_know(make_plan):
     ):
         assert words in text
     assert "INSECURE" not in text
-
-
-def test_insecure_comes_first(make_plan):
-    text = str(replace(make_plan().certificate, insecure=True))
-    assert text.startswith("INSECURE: noise from a seed, not private")
-
-
-def test_it_is_plain_json_and_comes_back_equal(make_plan, design):
-    certificate = make_plan(design=design, noise=np.full(12, 0.3)).certificate
-    text = json.dumps(certificate.to_dict(), allow_nan=False)
-    assert Certificate.from_dict(json.loads(text)) == certificate
-
-
-def test_values_have_the_types_that_files_ask_for(make_plan, design):
-    words, plain = make_plan(design=design).certificate.to_dict(), {"int", "float", "str", "bool"}
-    for name, kind in Certificate.__annotations__.items():
-        assert kind not in plain or type(words[name]).__name__ == kind
-
-
-def test_it_is_frozen(make_plan):
-    certificate = make_plan().certificate
-    for name in FIELDS:
-        with pytest.raises(FrozenInstanceError):
-            setattr(certificate, name, None)
-
-
-def test_releasing_changes_nothing_in_it(make_plan, setting):
-    plan = make_plan()
-    assert plan.release(setting.y).certificate == plan.certificate
-    assert plan.release(np.zeros(12)).certificate == plan.certificate
+    assert str(replace(make_plan().certificate, insecure=True)).startswith("INSECURE: noise from a seed")

@@ -223,13 +223,6 @@ def test_two_columns_are_not_outcomes(tmp_path):
         SUMS["a matrix"](ParquetColumns(tmp_path / "two.parquet", ["y", "other"]), "error")
 
 
-@pytest.mark.parametrize("container", ON_DASK)
-def test_on_dask_products_are_formed_row_by_row(container, monkeypatch, tmp_path):
-    """The sum over a group of one would be that row's outcome."""
-    monkeypatch.setattr(room, "_sums", lambda *_: pytest.fail("outcomes were summed here"))
-    room.measure(a_measurement(REPEATED), ON_DASK[container](Y, tmp_path), "error")
-
-
 # ---------------------------------------------------------------------------------------- answers
 
 

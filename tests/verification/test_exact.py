@@ -90,17 +90,6 @@ def test_both_find_the_same_of_people_with_any_number_of_columns(size, bits):
         assert found == largest_squared_move(matrix, labels, People(people), signs=signs)
 
 
-def test_signs_of_too_many_people_are_not_tried(monkeypatch):
-    """By both, or what is planned would not be verified."""
-    people, labels = np.repeat(np.arange(2**15 + 1), 12), np.arange(12 * (2**15 + 1)) % 50
-    assert exact.MOST_SIGNS < (2**15 + 1) << 11
-    matrix = np.random.default_rng(0).integers(-9, 9, size=(2, 50))
-    labels[:12] = np.arange(12)
-    monkeypatch.setattr(exact, "_owned", lambda *_: {12: [(tuple(range(12)), (1,) * 12)] * (2**15 + 1)})
-    found = exact.longest_together(matrix, labels, people)
-    assert found == exact.longest_together(matrix, labels, people, signs=False)
-
-
 def test_what_floating_point_cannot_tell_apart():
     """Columns of nearly the same length, of which in float64 another one is the longest."""
     random, wanted = np.random.default_rng(20), 2**82

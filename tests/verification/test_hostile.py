@@ -7,9 +7,9 @@ import json
 import forging
 import numpy as np
 import pytest
-from forging import PROMISE, X_STAR, X, Y, rewrite, settle
+from forging import PROMISE, X_STAR, X, rewrite
 
-from cloakgp import GP, ReleaseFileError, SignatureError, VerificationError, verify
+from cloakgp import GP, ReleaseFileError, VerificationError, verify
 from cloakgp.core.calibration import calibrate, delta_of
 from cloakgp.files import container
 from cloakgp.kernels import EQ
@@ -46,23 +46,6 @@ def test_the_verifiers_delta_is_never_below_the_true_one(mu, epsilon):
         assert found >= mp.ncdf(a) - mp.exp(left) * mp.ncdf(b)
 
 
-@pytest.fixture
-def signed(tmp_path, private_key):
-    forging.design("mse")().release(Y).save(tmp_path / "signed", sign_with=private_key)
-    return tmp_path / "signed"
-
-
-@pytest.mark.parametrize("name", ["public_key", "signature"])
-@pytest.mark.parametrize("change", [str.upper, lambda text: text[:8] + " \n\t" * 1000 + text[8:]])
-def test_nothing_hides_among_the_digits_of_a_signature(signed, private_key, name, change):
-    manifest, arrays, signature = forging.opened(signed)
-    verify(signed, signed_by=private_key.public_key())
-    signature[name] = change(signature[name])
-    signed.write_bytes(container.pack(manifest, arrays, signature))
-    with pytest.raises((SignatureError, ReleaseFileError)):
-        verify(signed)
-
-
 @pytest.mark.parametrize("signature", [None, [], "x", 3], ids=repr)
 def test_a_signature_that_is_none_is_not_a_member(tmp_path, signature):
     manifest, arrays, _ = forging.opened(forging.honest("mse", tmp_path))
@@ -88,36 +71,12 @@ def test_parts_of_a_kernel_beside_a_custom_one_are_compared(saved):
         verify(path, kernel=EQ(2.0) + custom)
 
 
-BROKEN = {
-    "bounds far apart": ("mse", lambda m, a: (m["model"].update(bounds=[0.0, 1e250]), settle(m))),
-    "bounds close together": ("mse", lambda m, a: (m["model"].update(bounds=[0.0, 1e-250]), settle(m))),
-    "a minute promise": ("mse", lambda m, a: settle(m, epsilon=1e-13, delta=6e-13)),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_numbers_far_out_of_range_are_refused_in_the_one_way(tmp_path, name):
-    kind, change = BROKEN[name]
-    path = forging.honest(kind, tmp_path)
-    rewrite(path, change)
-    with pytest.raises((VerificationError, ReleaseFileError)):
-        verify(path)
-
-
-def test_too_many_inducing_inputs_are_refused(tmp_path):
-    path = forging.honest("inducing, cells", tmp_path)
-
-    def many(manifest, arrays):
-        arrays["inducing"] = np.vstack([arrays["inducing"], np.arange(10_000.0)[:, None]])
-
-    rewrite(path, many)
-    with pytest.raises(ReleaseFileError, match="more than 10000 inducing inputs"):
-        verify(path)
-    with pytest.raises(ValueError, match="at most 10000"):
-        GP(EQ(1.0), 1.0, (0, 1), inducing=10_001)
-
-
 def test_an_objective_lost_in_rounding_is_refused_before_anything_is_spent():
     gp = GP(EQ(2.0, variance=6.5e10), 1e-9, (0.0, 1e-50))
     with pytest.raises(ValueError, match="common scale"):
         gp.plan(X, X_star=X_STAR, design="posterior", **PROMISE)
+
+
+def test_too_many_inducing_inputs_are_refused():
+    with pytest.raises(ValueError, match="at most 10000"):
+        GP(EQ(1.0), 1.0, (0, 1), inducing=10_001)

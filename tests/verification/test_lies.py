@@ -291,6 +291,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "epsilon a little lower": (certificate(epsilon=0.999), Reason.CALIBRATION, EVERY),
     "epsilon a little higher": (certificate(epsilon=1.001), Reason.CALIBRATION, EVERY),
     "epsilon minute": (certificate(epsilon=1e-300), Reason.CALIBRATION, SEVEN),
+    "a minute promise": (lambda m, a: settle(m, epsilon=1e-13, delta=6e-13), Reason.DELTA, ("mse",)),
     "epsilon 0": (certificate(epsilon=0.0), Reason.RANGE, EVERY),
     "epsilon far out of range": (certificate(epsilon=1e200), Reason.RANGE, EVERY),
     "delta a little lower": (certificate(delta=0.00999), Reason.CALIBRATION, EVERY),
@@ -358,6 +359,12 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     # The model
     "a lower bound of the outcome": (model(bounds=[-2.0, 4.0]), Reason.FIGURE, SEVEN),
     "both bounds moved": (model(bounds=[0.0, 5.0]), Reason.OFFSET, OFFSETS),
+    "bounds far apart": (done(model(bounds=[0.0, 1e250]), lambda m, a: settle(m)), FILE, ("mse",)),
+    "bounds too close": (
+        done(model(bounds=[0.0, 1e-250]), lambda m, a: settle(m)),
+        FILE,
+        ("mse",),
+    ),
     "bounds reversed": (model(bounds=[4.0, -1.0]), FILE, tuple(k for k in EVERY if k not in WITH_WINDOWS)),
     "prior mean": (model(mean=0.9), Reason.OFFSET, OFFSETS),
     "kernel variance": (model(kernel=eq(2.0, variance=1.6)), Reason.PREDICTIONS, ("mse", "max")),
@@ -425,6 +432,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "reach 0": (readout(reach=0.0), Reason.RANGE, FUNCTIONS),
     # Cells
     "inducing": (array("inducing", lambda a: a + 0.1), Reason.PREDICTIONS, CELLS),
+    "too many of them": (array("inducing", lambda a: np.resize(a, (10_001, 1))), FILE, CELLS),
     "a digest": (words(inputs_sha256="0" * 64), Reason.DIGEST, (*CELLS, "people, cells", "cells")),
     "a cell's mean": (entry("means", (1, 0), plus(1e-6)), Reason.CELLS, (*CELLS, "cells")),
     "a cell's spread": (entry("spreads", (1, 0), plus(1e-6)), Reason.CELLS, (*CELLS, "cells")),

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloakgp import ReleaseFileError, SignatureError, VerificationError, verify
+from cloakgp import ReleaseFileError, VerificationError, verify
 from cloakgp.files import container
 
 PAGE = Path(__file__).parents[2] / "docs" / "release-file.md"
@@ -179,8 +179,7 @@ class Change:
 
     def __init__(self, draw, manifest, arrays):
         self.manifest, self.arrays = copy.deepcopy(manifest), {n: a.copy() for n, a in arrays.items()}
-        kind = draw(st.sampled_from(["entry", "entry", "entry", "word", "word", "word", "key", "array"]))
-        self.place = getattr(self, kind)(draw)
+        self.place = self.entry(draw) if draw(st.booleans()) else self.word(draw)
 
     def entry(self, draw):
         name = draw(st.sampled_from(sorted(self.arrays)))
@@ -198,28 +197,6 @@ class Change:
         holder = at(self.manifest, path[:-1])
         holder[path[-1]] = changed(holder[path[-1]], draw)
         return ".".join(key for key in path if isinstance(key, str))
-
-    def key(self, draw):
-        parts = [()] + [(name,) for name, inner in self.manifest.items() if isinstance(inner, dict)]
-        holder = at(self.manifest, draw(st.sampled_from(sorted(parts))))
-        if holder and draw(st.booleans()):
-            del holder[draw(st.sampled_from(sorted(holder)))]
-        else:
-            holder[draw(WORDS)] = draw(st.integers() | WORDS)
-        return "a key"
-
-    def array(self, draw):
-        name = draw(st.sampled_from(sorted(self.arrays)))
-        old = self.arrays.pop(name)
-        how = draw(st.sampled_from(["gone", "renamed", "copied", "longer", "shorter", "other numbers"]))
-        if how != "gone":
-            new = {"longer": np.concatenate([old, old[:1]]), "shorter": old[:-1]}.get(how, old)
-            if how == "other numbers":
-                new = old.astype(np.float32)
-            if how == "copied":
-                self.arrays[name] = old
-            self.arrays[draw(st.sampled_from(["y", "notes"])) if how in ("renamed", "copied") else name] = new
-        return f"array {how}: {name}"
 
 
 @pytest.fixture(scope="module")
@@ -257,14 +234,13 @@ def test_a_single_change_is_refused_or_documented_and_harmless(originals, kind):
             return  # nothing that a file can hold
         path.write_bytes(contents)
         try:
-            result = verify(path)
+            verify(path)
         except (VerificationError, ReleaseFileError):
             return
         if contents == container_of:
             return
         assert follows(change.manifest, change.arrays), change.place
-        taken_out = change.place == "array gone: X" and not result.complete
-        assert is_free(change.place) or taken_out, change.place
+        assert is_free(change.place), change.place
 
     attack()
     assert "z_j" in FREE  # or nothing could ever be let pass
@@ -299,17 +275,3 @@ def test_every_place_that_is_documented_is_one(originals):
             known |= {".".join(parts[:n]) for n in range(1, len(parts) + 1)}
     known |= {f"custodians_words_unchecked.{name}" for name in ("title", "units", "source", "date")}
     assert known >= FREE, FREE - known
-
-
-@given(st.data())
-def test_a_changed_byte_is_refused(originals, data):
-    """Without new digests, of any kind of file."""
-    kind = data.draw(st.sampled_from(sorted(originals.files)))
-    manifest, arrays, _ = originals.files[kind]
-    contents = bytearray(container.pack(manifest, arrays))
-    position = data.draw(st.integers(0, len(contents) - 1))
-    contents[position] ^= data.draw(st.integers(1, 255))
-    path = originals.folder / "byte.cloak"
-    path.write_bytes(bytes(contents))
-    with pytest.raises((ReleaseFileError, SignatureError)):
-        verify(path)

@@ -27,13 +27,6 @@ _NO_DECIMALS = 255  # a column of floats that are no decimals: their bits count 
 _PIECE = 2**13  # entries at once; a multiple of 8, so that pieces end with a byte
 
 
-def is_coded(array: Array) -> bool:
-    """Whether an array is held as a code: a large one of integers, or with a column of decimals."""
-    if not _is_large(array.dtype, array.shape):
-        return False
-    return array.dtype.kind == "i" or any(_decimals(column) != _NO_DECIMALS for column in _columns(array))
-
-
 def _is_large(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
     """Enough entries, and in rows that are long enough: a float array's columns are its code's rows."""
     if len(shape) not in (1, 2) or dtype.str not in ("<i8", "<f8"):
@@ -41,19 +34,17 @@ def _is_large(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
     return math.prod(shape) >= LEAST and shape[-1 if dtype.kind == "i" else 0] >= SHORTEST
 
 
-def _columns(array: FloatArray) -> FloatArray:
-    return np.ascontiguousarray(array[None] if array.ndim == 1 else array.T)
-
-
 def encode(array: Array) -> bytes | None:
-    """An array's code; None if it is not coded."""
+    """An array's code; None unless it is a large one of integers, or with a column of decimals."""
     array = np.asarray(array)
-    if not is_coded(array):
+    if not _is_large(array.dtype, array.shape):
         return None
     if array.dtype.kind == "i":
         return _code(np.atleast_2d(array))
-    columns = _columns(array)
+    columns = np.ascontiguousarray(array[None] if array.ndim == 1 else array.T)
     places = [_decimals(column) for column in columns]
+    if all(place == _NO_DECIMALS for place in places):
+        return None
     return bytes(places) + _code(np.stack([_whole(*pair) for pair in zip(columns, places, strict=True)]))
 
 

@@ -17,9 +17,7 @@ import hashlib
 import io
 import json
 import os
-import struct
 import zipfile
-import zlib
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -49,34 +47,64 @@ def pack(
     manifest: dict[str, Any], arrays: dict[str, Array], signature: dict[str, str] | None = None
 ) -> bytes:
     """The bytes of a file with these contents; `members` and `sha256` are added to the manifest."""
-    return b"".join(_pieces(seal(manifest, arrays), arrays, signature))
+    out = io.BytesIO()
+    _write(out, seal(manifest, arrays), arrays, signature)
+    return out.getvalue()
 
 
-def _pieces(
-    manifest: dict[str, Any], arrays: dict[str, Array], signature: dict[str, str] | None
-) -> list[Any]:
-    """The bytes of a file with these contents, arrays where they are."""
-    data = {MANIFEST: [_json(manifest)]}
-    for name, array in sorted(arrays.items()):
-        code = coding.encode(array) if manifest.get("schema") is not None else None
-        header, plain = _npy(array)
-        data[name + (PLAIN if code is None else CODED)] = [header, plain if code is None else code]
-    if signature is not None:
-        data[SIGNATURE] = [_json(signature)]
-    pieces, directory, at = [], b"", 0
-    for name, parts in data.items():
-        size, crc = _measured(parts)
-        # Version 2.0, no flags, stored, 1980-01-01 00:00, no extra field.
-        common = struct.pack("<5H3I2H", 20, 0, 0, 0, 33, crc, size, size, len(name), 0)
-        header = b"PK\3\4" + common + name.encode()
-        # Written under Unix, no comment, readable by its owner: as Python's zipfile writes it.
-        about = struct.pack("<3H2I", 0, 0, 0, 0o600 << 16, at)
-        directory += b"PK\1\2" + struct.pack("<H", 3 << 8 | 20) + common + about + name.encode()
-        pieces += [header, *parts]
-        at += len(header) + size
-    n = len(data)
-    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, n, n, len(directory), at, 0)
-    return [*pieces, directory, end]
+def _write(
+    file: Any, manifest: dict[str, Any], arrays: dict[str, Array], signature: dict[str, str] | None
+) -> None:
+    """Write these contents, arrays from where they are, as a zip without anything that could vary."""
+    with zipfile.ZipFile(file, "w") as archive:
+
+        def add(name: str, *parts: Any) -> None:
+            info = zipfile.ZipInfo(name)  # dated 1980-01-01
+            info.create_system, info.external_attr = 3, 0o600 << 16  # Unix, readable by its owner
+            info.file_size = sum(map(len, parts))
+            if file.tell() + info.file_size > 2**31 - 2**24:  # which takes another form of zip
+                raise ValueError("a release of this size cannot be written to a file: it is above 2 GB.")
+            with archive.open(info, "w") as member:
+                for part in parts:
+                    member.write(part)
+
+        add(MANIFEST, _json(manifest))
+        for name, array in sorted(arrays.items()):
+            code = coding.encode(array) if manifest.get("schema") is not None else None
+            header, plain = _npy(array)
+            add(name + (PLAIN if code is None else CODED), header, plain if code is None else code)
+        if signature is not None:
+            add(SIGNATURE, _json(signature))
+
+
+class _Comparison:
+    """A file to be written that keeps nothing but whether another one holds the same at each place."""
+
+    def __init__(self, other: BinaryIO) -> None:
+        self._other, self._at = other, 0
+        self._same: dict[int, bool] = {}  # by where it was written: zipfile writes a header once more
+
+    def write(self, data: Any) -> None:
+        view = memoryview(data)
+        parts = (view[at : at + _PIECE] for at in range(0, len(view), _PIECE))
+        self._other.seek(self._at)
+        self._same[self._at] = all(self._other.read(len(part)) == part for part in parts)
+        self._at += len(view)
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, at: int) -> None:
+        self._at = at
+
+    def flush(self) -> None:
+        """There is nothing to be flushed."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether that is all of the other file, too."""
+        self._other.seek(self._at)
+        return all(self._same.values()) and not self._other.read(1)
 
 
 def seal(manifest: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
@@ -107,11 +135,11 @@ def _unpack(file: BinaryIO) -> Contents:
         words, arrays = _members(file)
         manifest, signature = words[MANIFEST], words.get(SIGNATURE)
         again = seal(bare(manifest), arrays)
-        if manifest.get("members") != again["members"]:
-            raise ReleaseFileError("release file is damaged: its members do not match the digests listed.")
-        if manifest.get("sha256") != again["sha256"]:
-            raise ReleaseFileError("release file is damaged: the manifest does not match its own digest.")
-        if not _holds(file, _pieces(again, arrays, signature)):
+        if any(manifest.get(name) != again[name] for name in _ADDED):
+            raise ReleaseFileError("release file is damaged: its contents do not match the digests listed.")
+        compared = _Comparison(file)
+        _write(compared, again, arrays, signature)
+        if not compared.is_whole:
             raise ReleaseFileError(_UNACCOUNTED)
     except ReleaseFileError:
         raise
@@ -178,31 +206,9 @@ def _read_array(info: zipfile.ZipInfo, coded: bool, member: Any) -> Array:
     return array
 
 
-def _holds(file: BinaryIO, pieces: list[Any]) -> bool:
-    """Whether these are all the bytes of a file."""
-    file.seek(0)
-    for piece in pieces:
-        view = memoryview(piece)
-        for at in range(0, len(view), _PIECE):
-            part = view[at : at + _PIECE]
-            if file.read(len(part)) != part:
-                return False
-    return not file.read(1)
-
-
 def bare(manifest: dict[str, Any]) -> dict[str, Any]:
     """A manifest as it is before it is sealed."""
     return {key: value for key, value in manifest.items() if key not in _ADDED}
-
-
-def _measured(parts: list[Any]) -> tuple[int, int]:
-    """Size and checksum of data in parts."""
-    size, crc = 0, 0
-    for part in parts:
-        size, crc = size + len(part), zlib.crc32(part, crc)
-    if size > 2**31 - 2**16:  # more would need another form of zip
-        raise ValueError("a release of this size cannot be written to a file: an array is above 2 GB.")
-    return size, crc
 
 
 def _npy(array: Array) -> list[Any]:

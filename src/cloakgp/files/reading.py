@@ -7,10 +7,8 @@ import re
 from typing import Any
 
 from cloakgp.files import container, schema
-from cloakgp.files.container import Array
+from cloakgp.files.container import Array, Contents
 
-Checked = tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]
-"""Manifest, arrays and signature."""
 _STAGES = re.compile(r"[a-z_]+_([0-9]+)")
 
 
@@ -40,7 +38,7 @@ def answers_of(manifest: dict[str, Any], arrays: dict[str, Array]) -> list[Array
     return [arrays[f"z_{number}"] for number in range(before, len(manifest["stages"]))]
 
 
-def read(path: str | os.PathLike[str]) -> Checked:
+def read(path: str | os.PathLike[str]) -> Contents:
     """Manifest, arrays and signature of a release file."""
     manifest, arrays, signature = container.read(path)
     return *schema.checked(manifest, arrays), signature

@@ -78,19 +78,9 @@ _NUMBERED = re.compile(r"([a-z_]+)_(0|[1-9][0-9]?)")
 # A form is a type, a function, a word, a list of a form, keys with a form each, or several in a tuple.
 
 
-def _between(kind: type, least: float, most: float, *, open_: bool = False) -> Callable[[Any], bool]:
-    """A number of this type within these ends; above the first, if that is open."""
-
-    def fine(value: Any) -> bool:
-        number: Any = value
-        return type(value) is kind and bool(least <= number <= most) and not (open_ and number == least)
-
-    return fine
-
-
-def _text(*words: str) -> Callable[[Any], bool]:
-    """One of these words."""
-    return lambda value: isinstance(value, str) and value in words
+def _between(kind: Any, least: float, most: float) -> Callable[[Any], bool]:
+    """A number of this type within these ends, both included."""
+    return lambda value: type(value) is kind and bool(least <= value <= most)
 
 
 def _digest(value: Any) -> bool:
@@ -118,43 +108,35 @@ def _json(words: Any) -> str:
     return json.dumps(words, sort_keys=True)
 
 
-_SHARE = _between(float, 0.0, 1.0, open_=True)
-_POSITIVE_NUMBER = _between(float, 0.0, 1.7e308, open_=True)
+_TINY = math.nextafter(0.0, 1.0)
+_SHARE, _POSITIVE_NUMBER = _between(float, _TINY, 1.0), _between(float, _TINY, 1.7e308)
 _WHOLE, _NATURAL = _between(int, 1 - 2**63, 2**63 - 1), _between(int, 0, 2**63 - 1)
 _COUNT, _PAIR, _SEED = _between(int, 1, 2**40), [float, float], _between(int, 0, 2**53 - 1)
 _BITS = _between(int, 0, 62)  # so that powers of two are integers of 64 bits
 _LATTICE = {"y_bits": _BITS, "matrix_bits": _BITS, "sigma": _NATURAL, "sensitivity_steps": _NATURAL}
+_SPREAD = {**_LATTICE, "limit": _POSITIVE_NUMBER}
 _ALONE = {**_LATTICE, "windows": False, "spread": None}
 _STAGES = (
-    [
-        {
-            **_LATTICE,
-            "windows": bool,
-            "spread": (None, {**_LATTICE, "limit": _POSITIVE_NUMBER}),
-            "readout": None,
-        }
-    ],
+    [{**_LATTICE, "windows": bool, "spread": (None, _SPREAD), "readout": None}],
     _one({**_ALONE, "readout": {"kind": MEANS}}),
     _one({**_ALONE, "readout": {"kind": FUNCTION, "reach": float}}),
 )
 _PROMISE: dict[str, Any] = {"epsilon": _POSITIVE_NUMBER, "delta": _POSITIVE_NUMBER, "mu": _POSITIVE_NUMBER}
 _TYPES = {"str": str, "float": float, "int": _WHOLE, "bool": bool}
 _PART = {name: _TYPES[kind] for name, kind in certificate.Designed.__annotations__.items()}
-_CERTIFICATE = {
-    name: _TYPES.get(certificate.Certificate.__annotations__[name], list) for name in certificate.FIELDS
-}
+_CERTIFICATE = {n: _TYPES.get(kind, list) for n, kind in certificate.Certificate.__annotations__.items()}
 _OF_STAGES = {"shares": [_SHARE], "before": [_PAIR], "design": certificate.STAGED, "parts": []}
 _OF_STAGES |= {"calibration": "analytic", "unbiased": False}  # predictions are shrunk, all of them
 _OF_ONE = {"shares": _one(1.0), "before": []}
-_OF_MEANS = {"design": _text(*DESIGNS), "parts": _one({**_PART, "status": _text(*certificate.STATUSES)})}
+_OF_MEANS = {"design": tuple(DESIGNS), "parts": _one({**_PART, "status": certificate.STATUSES})}
 _OF_FUNCTION = {"design": FUNCTION, "parts": _one({**_PART, "status": certificate.CLOSED_FORM})}
 _KERNEL = _record(stored_kernel, lambda kernel: kernel.to_spec())
-_OUTCOME = {"bounds": _PAIR, "outcome": _text(*OUTCOMES), "classes": _record(as_classes, list)}
+_OUTCOME = {"bounds": _PAIR, "outcome": tuple(OUTCOMES), "classes": _record(as_classes, list)}
 _PRIOR = _record(lambda words: Hyperprior(**words), asdict)
 _KNOWN = {**_OUTCOME, "kernel": _KERNEL, "noise": _POSITIVE_NUMBER, "mean": float}
-_KNOWN |= {"approximation": (None, _text(*APPROXIMATIONS))}
+_KNOWN |= {"approximation": (None, tuple(APPROXIMATIONS))}
 _KNOWN_ALONE = {**_KNOWN, "outcome": REAL.name, "classes": [], "noise": (_POSITIVE_NUMBER, PER_ROW)}
-_LEARNED = {"family": _text(*FAMILIES), "lengthscale": [_POSITIVE_NUMBER], "signal": _POSITIVE_NUMBER}
+_LEARNED = {"family": tuple(FAMILIES), "lengthscale": [_POSITIVE_NUMBER], "signal": _POSITIVE_NUMBER}
 _LEARNED |= {"level": _POSITIVE_NUMBER, "noise": _POSITIVE_NUMBER, "weight": _between(float, 0.0, 1.0)}
 _MANIFEST = {
     "format": str,
@@ -171,7 +153,7 @@ _BY_READOUT: dict[str | None, dict[str, Any]] = {
     None: {
         "certificate": {**_CERTIFICATE, **_OF_STAGES},
         "model": ({**_OUTCOME, "prior": _PRIOR}, _KNOWN),
-        "kappa": (None, _between(float, 0.0, math.nextafter(WIDEST, 0), open_=True)),
+        "kappa": (None, _between(float, _TINY, math.nextafter(WIDEST, 0))),
         "given": [{**_PROMISE, "most": _COUNT, "stages": _COUNT, "shares": [_SHARE], "bounds": _PAIR}],
     },
     MEANS: {

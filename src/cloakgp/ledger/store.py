@@ -219,6 +219,7 @@ _NO_URL = (
     "must look like 'sqlite:///budget.db' or 'postgresql://user:password@host/name', on one line; what was "
     "given is not shown, since it may hold a password"
 )
+_OTHER_TABLE = "the table in it is not a ledger's, or one of another version."
 _NEVER_MADE = Message("it is empty: no ledger was ever made here. ", Phrase.CREATE_LEDGER, " makes one.")
 
 
@@ -282,31 +283,26 @@ def _make_private(path: Path) -> None:
 
 def _explained(message: str, kind: str) -> str:
     """A database's message in our words: its own might quote an answer that was not charged."""
-    for sign, meaning in (
-        ("locked", "another process is using it and did not finish in time. Try again later."),
-        ("lock timeout", "another request is using it and did not finish in time. Try again later."),
-        ("readonly", "it is read-only. Make the file and its folder writable, or use another ledger."),
-        ("read-only", "it is read-only. Connect with a role that may write, or use another ledger."),
-        ("full", "the disk is full. Make room, then try again."),
-        ("no space left", "the disk is full. Make room, then try again."),
-        ("disk i/o", "the disk failed, or is full."),
-        ("permission denied", "this user may not do that. Ask for the rights to read and write the ledger."),
-        ("unable to open", "the file cannot be opened. Check that its folder exists and is writable."),
-        ("no such column", "the table in it is not a ledger's, or one of another version."),
-        ("no such table", _NEVER_MADE),
-        ("column cloakgp_ledger", "the table in it is not a ledger's, or one of another version."),
-        ("relation", _NEVER_MADE),
-        ("does not exist", "there is no such database or user."),
-        ("authentication", "the user name or password is wrong."),
-        ("resolve", "the server cannot be reached. Check its host name."),
-        ("not known", "the server cannot be reached. Check its host name."),
-        ("connect", "the server cannot be reached. Check that it runs, and its host and port."),
-        ("closed", "the connection was lost."),
-        ("terminat", "the connection was lost."),
-        ("not a database", "the file is not a ledger (not a SQLite database)."),
-        ("malformed", "the file is damaged. Restore it from a backup."),
-        ("append-only", "entries cannot be changed or removed."),
+    for meaning, *signs in (
+        ("another process is using it and did not finish in time. Try again later.", "locked"),
+        ("another request is using it and did not finish in time. Try again later.", "lock timeout"),
+        ("it is read-only. Make the file and its folder writable, or use another ledger.", "readonly"),
+        ("it is read-only. Connect with a role that may write, or use another ledger.", "read-only"),
+        ("the disk is full. Make room, then try again.", "full", "no space left"),
+        ("the disk failed, or is full.", "disk i/o"),
+        ("this user may not do that. Ask for the rights to read and write the ledger.", "permission denied"),
+        ("the file cannot be opened. Check that its folder exists and is writable.", "unable to open"),
+        (_OTHER_TABLE, "no such column", "column cloakgp_ledger"),
+        (_NEVER_MADE, "no such table", "relation"),
+        ("there is no such database or user.", "does not exist"),
+        ("the user name or password is wrong.", "authentication"),
+        ("the server cannot be reached. Check its host name.", "resolve", "not known"),
+        ("the server cannot be reached. Check that it runs, and its host and port.", "connect"),
+        ("the connection was lost.", "closed", "terminat"),
+        ("the file is not a ledger (not a SQLite database).", "not a database"),
+        ("the file is damaged. Restore it from a backup.", "malformed"),
+        ("entries cannot be changed or removed.", "append-only"),
     ):
-        if sign in message.lower():
+        if any(sign in message.lower() for sign in signs):
             return meaning
     return f"the database refused ({kind})."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
@@ -75,9 +75,6 @@ class Certificate:
     delta: float
     unit: str
     neighbours: str
-    spend: str
-    insecure: bool
-    calibration: str
     mu: float
     """Of all stages together: the root of the sum of squares; of Laplace noise, sensitivity over scale."""
     delta_slack: float
@@ -85,8 +82,9 @@ class Certificate:
     n_rows: int
     n_measurements: int
     """At most how many numbers are released, in all stages."""
-    design: str
-    unbiased: bool
+    calibration: str = "analytic"
+    design: str = STAGED
+    unbiased: bool = False
     """Whether the released mean is the GP's plus noise, and not a shrunken (denoised) one."""
     shares: tuple[float, ...] = (1.0,)
     """Each stage's share of mu squared."""
@@ -97,6 +95,8 @@ class Certificate:
     ids: str = ALIKE
     """How people's ids were compared: "exact" if the custodian chose that, who then answers for nobody having
     two."""
+    spend: str = SPEND
+    insecure: bool = False
 
     def __getattr__(self, name: str) -> Any:
         parts = self.__dict__.get("parts", ())
@@ -199,48 +199,15 @@ def designed(measurement: Measurement, **reached: Any) -> Designed:
 
 
 def certify(
-    epsilon: float,
-    delta: float,
-    mu: float,
-    n_measurements: int,
-    unit: Unit,
-    n_rows: int,
-    ids: str,
-    *,
-    shares: tuple[float, ...] = (1.0,),
-    calibration: str = "analytic",
-    before: tuple[tuple[float, float], ...] = (),
-    design: str = STAGED,
-    unbiased: bool = False,
-    parts: tuple[Designed, ...] = (),
+    epsilon: float, delta: float, mu: float, n_measurements: int, unit: Unit, n_rows: int, **more: Any
 ) -> Certificate:
-    """The certificate of stages that keep a promise together, after releases with other promises."""
+    """The certificate of stages that keep a promise together; `more` are other fields of it."""
     slack = delta_slack(mu, epsilon, delta, n_measurements) if delta else 0.0
-    return Certificate(
-        epsilon=epsilon,
-        delta=delta,
-        unit=unit.name,
-        neighbours=unit.neighbours,
-        spend=SPEND,
-        insecure=False,
-        calibration=calibration,
-        mu=mu,
-        delta_slack=short(slack, *DIGITS["delta_slack"]),
-        n_rows=n_rows,
-        n_measurements=n_measurements,
-        design=design,
-        unbiased=unbiased,
-        shares=shares,
-        before=before,
-        parts=parts,
-        ids=ids,
-    )
+    slack = short(slack, *DIGITS["delta_slack"])
+    return Certificate(epsilon, delta, *unit, mu, slack, n_rows, n_measurements, **more)
 
 
 def certify_one(m: Measurement, mu: float, part: Designed, **more: Any) -> Certificate:
     """The certificate of one measurement that keeps a promise alone, with this mu."""
-    ids = ALIKE if m.people is None else m.people.ids
-    return certify(m.epsilon, m.delta, mu, m.n_measurements, m.unit, m.n_rows, ids, parts=(part,), **more)
-
-
-FIELDS = tuple(field.name for field in fields(Certificate))
+    more |= {"ids": ALIKE if m.people is None else m.people.ids, "parts": (part,)}
+    return certify(m.epsilon, m.delta, mu, m.n_measurements, m.unit, m.n_rows, **more)

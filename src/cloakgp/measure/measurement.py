@@ -170,10 +170,7 @@ class Measurement:
 
     @property
     def total(self) -> FloatArray:
-        """The measurements of y - lo = 1 everywhere."""
-        if isinstance(self.lower, np.ndarray):
-            total: FloatArray = self.real_matrix() @ self.counts
-            return total
+        """The measurements of y - lo = 1 everywhere, where rows have the same bounds."""
         return np.ldexp(self.column_sum.astype(np.float64), -self.matrix_bits)
 
     def middle_less(self, mean: Limits) -> FloatArray:
@@ -352,20 +349,8 @@ def _longest_together(B: FloatArray, groups: Groups | None, people: People) -> f
     return max(float(sums.max()), 1.0)
 
 
-def exact_offset(
-    reconstruction: FloatArray, total: FloatArray, mean: float, bounds: tuple[float, float]
-) -> FloatArray:
-    """The prediction if every y were the middle of the bounds: the same on every machine, to the last bit.
-
-    `total` is what the measurements of y = 1 everywhere would be. Each sum is rounded once.
-    """
-    middle = bounds[0] + (bounds[1] - bounds[0]) / 2
-    result: FloatArray = mean + exact_product(reconstruction, total) * (middle - mean)
-    return result
-
-
 def exact_product(matrix: FloatArray, vector: FloatArray) -> FloatArray:
-    """A matrix times a vector, each sum rounded once."""
+    """A matrix times a vector, each sum rounded once: the same on every machine, to the last bit."""
     return np.array([math.fsum(row) for row in np.multiply(matrix, vector).tolist()])
 
 

@@ -23,7 +23,7 @@ import math
 from collections.abc import Iterator
 from functools import cache
 from operator import sub
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,17 +84,15 @@ def root_up(squared: int) -> int:
     return math.isqrt(squared - 1) + 1 if squared else 0
 
 
-def largest_squared_norm(matrix: IntArray, real: FloatArray | None = None) -> int:
-    """Largest squared column norm, exactly; `real` is the same matrix in float64, if there is one."""
-
-    def work(some: slice) -> int:
-        part = matrix[:, some]
-        return _largest_of_few(part, part.astype(np.float64) if real is None else real[:, some])
-
-    return max(in_threads(work, list(steps(matrix.shape[1]))), default=0)
+def largest_squared_norm(matrix: IntArray) -> int:
+    """Largest squared column norm, exactly."""
+    return max(
+        in_threads(lambda some: _largest_of_few(matrix[:, some]), list(steps(matrix.shape[1]))), default=0
+    )
 
 
-def _largest_of_few(matrix: IntArray, real: FloatArray) -> int:
+def _largest_of_few(matrix: IntArray) -> int:
+    real = matrix.astype(np.float64)
     approximate = np.einsum("ij,ij->j", real, real)
     # A sum of q squares in float64 is within a factor 1 +- (q + 3) 2^-53 of the exact one, so the longest
     # column is among these, and below that bar no int64 partial sum can wrap; above it, Python integers.
@@ -151,11 +149,8 @@ def largest_entry(matrix: IntArray) -> int:
     return max(-int(matrix.min(initial=0)), int(matrix.max(initial=0)))
 
 
-class Owned(NamedTuple):
-    """Columns of people who have equally many different ones."""
-
-    columns: Labels  # (n, d): which
-    counts: IntArray  # (n, d): for how many of the person's rows
+Owned = tuple[Labels, IntArray]
+"""Columns of people who have equally many different ones: (n, d) which, and for how many of their rows."""
 
 
 def owned(labels: Labels, people: People) -> Iterator[Owned]:
@@ -169,7 +164,7 @@ def owned(labels: Labels, people: People) -> Iterator[Owned]:
         at = start[sizes == d][:, None] + np.arange(d)
         own = np.hstack([column[at], counts[at]])
         own = np.unique(own, axis=0) if d <= MANY else own  # who has the same columns moves them alike
-        yield Owned(own[:, :d].astype(np.intp), own[:, d:])
+        yield own[:, :d].astype(np.intp), own[:, d:]
 
 
 def largest_power_sum(matrix: Any, labels: Labels | None, people: People | None, power: int) -> int:
@@ -254,23 +249,16 @@ def _signs(d: int) -> NDArray[np.float64]:
 
 def _exactly(matrix: IntArray, columns: Labels, counts: IntArray, few: int) -> int:
     """A person's v."""
-    own = matrix[:, columns]
-    gram = exact_gram(own)
-    m = counts.tolist()
-    weighted = [[a * b * g for b, g in zip(m, row, strict=True)] for a, row in zip(m, gram, strict=True)]
+    m = counts.astype(object)
+    weighted = exact_gram(matrix[:, columns]) * np.multiply.outer(m, m)
     if len(m) > few:
-        return sum(abs(entry) for row in weighted for entry in row)
-    about = _over_signs(np.array(weighted, dtype=np.float64)[None])[0]
-    best = np.flatnonzero(about >= about.max() * (1 - _NEAR))
-    return max(_squared(weighted, signs) for signs in _signs(len(m))[best].astype(int).tolist())
+        return int(np.abs(weighted).sum())
+    about = _over_signs(weighted.astype(np.float64)[None])[0]
+    near = about >= about.max() * (1 - _NEAR)
+    return max(int(s @ weighted @ s) for s in _signs(len(m))[near].astype(int).astype(object))
 
 
-def _squared(gram: list[list[int]], signs: list[int]) -> int:
-    each = zip(signs, gram, strict=True)
-    return sum(s * sum(t * entry for t, entry in zip(signs, row, strict=True)) for s, row in each)
-
-
-def exact_gram(columns: IntArray) -> list[list[int]]:
+def exact_gram(columns: IntArray) -> NDArray[Any]:
     """Inner products of columns, exactly, in Python's integers.
 
     Entries below 2^31 are h 2^16 + l with |h| <= 2^15 and 0 <= l < 2^16: products of such parts, summed over
@@ -278,22 +266,15 @@ def exact_gram(columns: IntArray) -> list[list[int]]:
     """
     if len(columns) >= 2**20 or columns.min() <= -(2**31) or columns.max() >= 2**31:
         whole = columns.astype(object)
-        return [list(row) for row in (whole.T @ whole).tolist()]
+        return np.asarray(whole.T @ whole)
     h, low = (columns >> 16).astype(np.float64), (columns & 0xFFFF).astype(np.float64)
     cross = h.T @ low
     parts = (h.T @ h, cross + cross.T, low.T @ low)
-    high, mixed, rest = (part.astype(np.int64).tolist() for part in parts)
-    return [
-        [(a << 32) + (b << 16) + c for a, b, c in zip(*rows, strict=True)]
-        for rows in zip(high, mixed, rest, strict=True)
-    ]
+    high, mixed, rest = (part.astype(np.int64).astype(object) for part in parts)
+    return np.asarray((high << 32) + (mixed << 16) + rest)
 
 
 def _by_norms(matrix: IntArray, columns: Labels, counts: IntArray) -> int:
     """(sum of norms)^2, each rounded up."""
-    total = 0
-    for column, count in zip(matrix[:, columns].T.tolist(), counts.tolist(), strict=True):
-        squared = sum(entry**2 for entry in column)
-        root = math.isqrt(squared)
-        total += count * (root + (root * root < squared))
-    return total**2
+    own = zip(matrix[:, columns].T.tolist(), counts.tolist(), strict=True)
+    return int(sum(count * root_up(sum(entry**2 for entry in column)) for column, count in own) ** 2)

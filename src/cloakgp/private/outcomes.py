@@ -65,18 +65,12 @@ def integers_of(statistic: Statistic, y: checks.FloatArray) -> tuple[IntArray, N
     return _READ[type(statistic)](statistic, y)
 
 
-def _inside(statistic: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
-    def share(clipped: checks.FloatArray) -> checks.FloatArray:
-        return np.asarray((clipped - statistic.lower) / (statistic.upper - statistic.lower))
-
-    return _rounded(statistic, y, share)
+def _inside(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    return _rounded(s, y, lambda clipped: np.asarray((clipped - s.lower) / (s.upper - s.lower)))
 
 
-def _distance(statistic: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
-    def share(clipped: checks.FloatArray) -> checks.FloatArray:
-        return np.asarray(np.abs(clipped - statistic.centre) / statistic.limit)
-
-    return _rounded(statistic, y, share)
+def _distance(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    return _rounded(s, y, lambda clipped: np.asarray(np.abs(clipped - s.centre) / s.limit))
 
 
 def _rounded(

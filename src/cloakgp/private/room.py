@@ -156,12 +156,7 @@ class _Read(NamedTuple):
 
 
 def measure(
-    measurements: Measurement | Sequence[Measurement],
-    y: Any,
-    missing: str,
-    rows: TableRows | None = None,
-    outcome: Outcome = REAL,
-    names: Collection[str] = (),
+    measurements: Measurement | Sequence[Measurement], y: Any, missing: str, names: Collection[str] = ()
 ) -> IntArray:
     """The noisy measurements of y, or of whole rows, one after the other: the one private step.
 
@@ -169,17 +164,17 @@ def measure(
     ----------
     measurements : Measurement, or several of one stage
         Public. Checked again here, from their integers, before y is looked at.
-    y : Outcomes, or what these are made of
+    y : Outcomes, or numbers
         Clipped to the bounds.
     missing : {"error", "midpoint"}
         What to do about NaN and infinities: refuse, or put the middle of the bounds in their place,
         row by row, so that being missing is as well protected as any value. A row with a missing input
         counts in one fixed public cell, with its outcome in the middle.
-    rows, outcome, names
+    names
         As for :class:`Outcomes`.
     """
-    parts = _listed(measurements)
-    exact = _times(parts, _as_outcomes(y, rows, outcome, names), missing)
+    parts = measurements if isinstance(measurements, Sequence) else (measurements,)
+    exact = _times(parts, y if isinstance(y, Outcomes) else Outcomes(y, names=names), missing)
     law = [add_laplace if m.noise == LAPLACE else add_noise for m in parts]
     return np.concatenate([add(sums, m.sigma) for add, m, sums in zip(law, parts, exact, strict=True)])
 
@@ -198,8 +193,8 @@ def choose(
 ) -> int:
     """The index of a candidate, drawn by the exponential mechanism: the one private step of a selection.
 
-    The scores are public, and checked again here, from their integers, before y is looked at. y,
-    `missing`, `rows` and `names` are as for :func:`measure`.
+    The scores are public, and checked again here, from their integers, before y is looked at.
+    `missing` is as for :func:`measure`, `rows` and `names` as for :class:`Outcomes`.
     """
     noisy_min = noisy_minimum(scores)  # refuses too little noise before y is looked at
     return int(drawn(noisy_min, _exact_scores(scores, y, missing, rows, names)))
@@ -216,14 +211,6 @@ def custodian_view(y: Any, n_rows: int) -> checks.FloatArray:
 
 
 # The one path: y's integers, a chunk of rows at a time, summed or multiplied with the columns of those rows.
-
-
-def _listed(measurements: Measurement | Sequence[Measurement]) -> Sequence[Measurement]:
-    return measurements if isinstance(measurements, Sequence) else (measurements,)
-
-
-def _as_outcomes(y: Any, *how: Any) -> Outcomes:
-    return y if isinstance(y, Outcomes) else Outcomes(y, *how)
 
 
 def _compared(y: Any, outcome: Outcome) -> Any:

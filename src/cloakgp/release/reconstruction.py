@@ -11,7 +11,7 @@ from cloakgp.core.checks import FloatArray, frozen
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data.chunks import in_threads
 from cloakgp.designs import DESIGNS, MEAN, VOLUME
-from cloakgp.measure.measurement import Measurement, exact_offset, exact_product
+from cloakgp.measure.measurement import Measurement, exact_product
 from cloakgp.model.smoothers import Smoother, blocks
 from cloakgp.model.windows import RowMeans, distances
 
@@ -45,7 +45,9 @@ def noise_objective(
 def offset(gp: GaussianProcess, measurement: Measurement, reconstruction: FloatArray) -> FloatArray:
     """The prediction if every y were the middle of its bounds and no noise were added."""
     if gp.windows is None:
-        return exact_offset(reconstruction, measurement.total, gp.level, gp.one_pair("this"))
+        low, high = gp.one_pair("this")
+        middle = low + (high - low) / 2
+        return np.asarray(gp.level + exact_product(reconstruction, measurement.total) * (middle - gp.level))
     moved = exact_product(reconstruction, measurement.middle_less(gp.mean_of(measurement.groups)))
     star = gp.mean.star if isinstance(gp.mean, RowMeans) else gp.mean
     assert not callable(star)

@@ -80,7 +80,7 @@ def plan_stages(model: Any, chosen: Settings, table: PublicInputs) -> Plan:
         raise ArgumentError("given", f"{expected}: a file holds no more", f"{in_all}")
     before = tuple((one.epsilon, one.delta) for one in earlier)
     rule = Rule(
-        certificate=certify(epsilon, delta, mu, most, unit, n_rows, ids, shares=shares, before=before),
+        certificate=certify(epsilon, delta, mu, most, unit, n_rows, ids=ids, shares=shares, before=before),
         prior=prior,
         bounds=model.bounds,
         outcome=outcome,
@@ -127,7 +127,7 @@ def plan_cells(model: Any, chosen: Settings) -> Plan:
     reach = each * (1.0 if outcome.curves == 1 else OneOf.cell_reach)
     mu = _mu(epsilon, delta, most, shares, n_rows, reach, each)
     rule = Rule(
-        certificate=certify(epsilon, delta, mu, most, unit, n_rows, chosen.ids, shares=shares),
+        certificate=certify(epsilon, delta, mu, most, unit, n_rows, ids=chosen.ids, shares=shares),
         prior=prior,
         bounds=model.bounds,
         outcome=outcome,

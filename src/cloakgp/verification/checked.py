@@ -63,7 +63,8 @@ class Verification:
         if self.ids == EXACT:
             promise += " by exact ids"
         if self.earlier:
-            promise += f", not the total: it was given {', '.join(map(_pair, self.earlier))}"
+            given = ", ".join(f"({epsilon:g}, {delta:g})-DP" for epsilon, delta in self.earlier)
+            promise += f", not the total: it was given {given}"
         signed = "not signed" if self.signed_by is None else f"signed by key {self.signed_by}"
         if self.complete:
             return f"verified: {promise}; {signed}"
@@ -84,19 +85,13 @@ class Verification:
 
     def __str__(self) -> str:
         lines = [self.headline]
-        if self.earlier:  # all that was spent on the same outcomes, as far as the file knows
-            lines += ["  not the total: these were spent on the same outcomes, and others may have been"]
-            lines += [f"    {_pair(pair)}: a release before it, which it was given" for pair in self.earlier]
-            lines += [f"    {_pair((self.epsilon, self.delta))}: this release"]
+        if self.earlier:  # which is all that the file knows of
             lines += [
-                "    Only a budget that was fixed beforehand, in a ledger, makes one promise for all of them."
+                "  All of these were spent on the same outcomes, and more may have been. Only a budget that "
+                "was fixed beforehand, in a ledger, makes one promise for all of them."
             ]
         lines += [f"  - {check}" for check in self.checks]
         return "\n".join([*lines, *(f"  - NOT checked: {what}" for what in self.unchecked)])
-
-
-def _pair(promise: tuple[float, float]) -> str:
-    return f"({promise[0]:g}, {promise[1]:g})-DP"
 
 
 def _in_short(what: str) -> str:
@@ -210,14 +205,20 @@ def _check_contents(
     rows = guarantee.Rows.of(manifest, np.asarray(counts).astype(np.int64), labels, people)
     proven = guarantee.check_guarantee(manifest, arrays, rows)
     if schema.PEOPLE in manifest and (people is None or labels is None) and has_matrix:
-        held = f"{SENSITIVITY}: the file holds only the digest of who has which rows ("
-        found.unchecked.append(Message(held, Phrase.GIVE_PEOPLE, ")"))
+        held = "the file holds only the digest of who has which rows"
+        found.lack(f"{SENSITIVITY}: {held}", Phrase.GIVE_PEOPLE)
     custom = kernel is None and is_custom(manifest["model"].get("kernel", {"kind": ""}))
-    if release.plan.alone:
-        reasons.refuse(manifest["rule"] != staging.RULE, Reason.FIGURE, "rule")
-        _check_alone(release, has_matrix, custom, found)
+    alone = release.plan.alone
+    reasons.refuse(alone and manifest["rule"] != staging.RULE, Reason.FIGURE, "rule")
+    _add_promise(release, has_matrix, len(manifest["given"]), found)
+    if custom:
+        what = _PREDICTIONS if alone else replay.WINDOWS
+        found.lack(f"{what}: the kernel is a custom one", Phrase.GIVE_KERNEL)
+    elif alone:
+        with reasons.errors_of_the_model():
+            predictions.check(release.plan, found)
     else:
-        _check_stages(release, len(manifest["given"]), custom, found)
+        replay.check(release, found)
     return proven
 
 
@@ -227,8 +228,7 @@ def _labels_of_cells(rule: Rule, arrays: Arrays, X: Any, people: Any, found: Fin
     assert cells is not None
     shown = arrays.get("X") if X is None else as_source(X, "X", columns)
     if shown is None:
-        held = f"{_CELLS}: the file holds only X's digest ("
-        found.unchecked.append(Message(held, Phrase.GIVE_INPUTS, ")"))
+        found.lack(f"{_CELLS}: the file holds only X's digest", Phrase.GIVE_INPUTS)
         return None
     categories = rule.prior.category_columns(columns)
     filled = fill_cells(shown, cells.centres, cells.scale, None, categories)
@@ -246,8 +246,17 @@ def _labels_of_cells(rule: Rule, arrays: Arrays, X: Any, people: Any, found: Fin
     return labels
 
 
-def _check_stages(release: Release, earlier: int, custom: bool, found: Findings) -> None:
+def _add_promise(release: Release, has_matrix: bool, earlier: int, found: Findings) -> None:
+    """What was checked of the promise itself."""
     made, planned = len(release.stages), release.plan.stages
+    if release.plan.alone:
+        found.checked.append("noise scale, mu, epsilon and delta")
+        if has_matrix:
+            found.checked.append("integer sensitivity, from the matrix")
+        else:
+            withheld = "the matrix is withheld, so only the custodian can; a signature vouches"
+            found.unchecked.append(f"{SENSITIVITY}: {withheld}")
+        return
     stages = f"{made} stage{'s' if made > 1 else ''}{f' of {planned} planned' if made < planned else ''}"
     said = "integer sensitivity, noise scale and mu of each, from its matrix, within its share"
     found.checked.extend([f"{stages}: {said}", "the stages' total mu, epsilon and delta"])
@@ -256,26 +265,6 @@ def _check_stages(release: Release, earlier: int, custom: bool, found: Findings)
             f"{earlier} earlier release{'s' if earlier > 1 else ''}, each with a promise of its own: integer "
             "sensitivity, noise scale, mu and delta"
         )
-    if custom:
-        made_with = f"{replay.WINDOWS}: the kernel is a custom one ("
-        found.unchecked.append(Message(made_with, Phrase.GIVE_KERNEL, ")"))
-    else:
-        replay.check(release, found)
-
-
-def _check_alone(release: Release, has_matrix: bool, custom: bool, found: Findings) -> None:
-    found.checked.append("noise scale, mu, epsilon and delta")
-    if has_matrix:
-        found.checked.append("integer sensitivity, from the matrix")
-    else:
-        withheld = "the matrix is withheld, so only the custodian can; a signature vouches"
-        found.unchecked.append(f"{SENSITIVITY}: {withheld}")
-    if custom:
-        made = f"{_PREDICTIONS}: the kernel is a custom one ("
-        found.unchecked.append(Message(made, Phrase.GIVE_KERNEL, ")"))
-        return
-    with reasons.errors_of_the_model():
-        predictions.check(release.plan, found)
 
 
 def _add_custodians_word(manifest: Words, found: Findings) -> None:

@@ -4,6 +4,9 @@ Everything here is the largest of many sums of products. They are worked out twi
 is wrong by a known amount, below 2^60; and in 64-bit integers, which are right but for multiples of 2^64,
 however often they wrap. Together that is exact. Where floating point is not that good, sums are Python's
 integers: slow, and only a forged file has such.
+
+What is shared with those who plan is which bound is used for how many columns. Each of them is one, so no
+number there can make a promise weaker.
 """
 
 from __future__ import annotations
@@ -18,12 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.core.checks import IntArray
-
-FEW, MANY, MOST_SIGNS = 12, 2048, 2**26
-"""Columns of a person up to which all signs are tried, and all pairs looked at; signs of all people together,
-beyond which none are tried: that would take minutes, and make no promise better."""
-MOST_PAIRED = 5000
-"""Columns up to which all pairs are compared; with more, each distance is at most two norms."""
+from cloakgp.measure.sensitivity import FEW, MANY, MOST_PAIRED, MOST_SIGNS
 
 
 def root_rounded_up(value: int) -> int:

@@ -20,6 +20,8 @@ from cloakgp.core.checks import IntArray
 from cloakgp.designs import DENOISED, DESIGNS, MEAN, VOLUME
 from cloakgp.files.schema import FUNCTION, GRID, PEOPLE, PER_ROW, n_curves
 from cloakgp.measure.certificate import DIGITS, SPEND, short
+from cloakgp.measure.sensitivity import MOST_COUNTED
+from cloakgp.measure.statistics import COUNT_BITS
 from cloakgp.measure.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
 from cloakgp.posterior.staging import SCALE_SHARE
 from cloakgp.release.function_planner import HIDES_INPUTS
@@ -39,8 +41,6 @@ Words = dict[str, Any]
 """A manifest, or what is in it."""
 Arrays = dict[str, Any]
 _ROUNDING = Fraction(1, 10**12)  # relative, of what floating point made
-COUNT_BITS, MOST_COUNTED = 40, 2**42
-"""Bits of a matrix that counts rows; entries of a matrix whose columns are compared are below."""
 _RANGES = {  # both ends included
     "epsilon": (math.nextafter(0, 1), math.nextafter(EPSILON_LIMIT, 0)),
     "delta": (DELTA_FLOOR, math.nextafter(1, 0)),

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import NamedTuple
 
+from cloakgp.core.errors import Message, Phrase
 from cloakgp.files.container import ReleaseFileError
 
 
@@ -89,3 +90,7 @@ class Findings(NamedTuple):
 
     checked: list[str]
     unchecked: list[str]
+
+    def lack(self, what: str, remedy: Phrase) -> None:
+        """Note what was not checked, and what it would take."""
+        self.unchecked.append(Message(f"{what} (", remedy, ")"))

@@ -7,7 +7,6 @@ what was learned from them all. Matrices are not: a design's choice, as in every
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -117,13 +116,11 @@ def _check_learned(session: Session, settings: tuple[Candidate, ...], weights: A
     reasons.refuse(not near, Reason.LEARNED)
 
 
-def _same(one: Candidate, other: Candidate) -> bool:
-    (family, *parts), (other_family, *others) = one.form, other.form
-    numbers = [*parts[0], *parts[1], one.signal, one.level, one.noise]
-    expected = [*others[0], *others[1], other.signal, other.level, other.noise]
-    return family == other_family and all(
-        math.isclose(a, b, rel_tol=TOLERANCE) for a, b in zip(numbers, expected, strict=True)
+def _same(one: Any, other: Any) -> bool:
+    found, expected = (
+        [*each.lengthscale, *each.shares, each.signal, each.level, each.noise] for each in (one, other)
     )
+    return bool(one.family == other.family and np.allclose(found, expected, rtol=TOLERANCE, atol=0))
 
 
 def _width(rule: Rule) -> float:

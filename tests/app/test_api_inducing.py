@@ -54,7 +54,7 @@ def test_from_a_large_table_to_a_prediction(many, tmp_path):
     checked = client.get(f"{where}/verify").json()
     assert (checked["ok"], checked["complete"]) == (True, True)
     assert "12 inducing inputs (dtc)" in client.get(f"{where}/report").text
-    assert "inducing=12" in client.get(f"{where}/script").text
+    assert "'inducing': 12" in client.get(f"{where}/script").text
     (tmp_path / "got.cloak").write_bytes(client.get(f"{where}/file").content)
     assert len(cloakgp.load(tmp_path / "got.cloak").plan.gp.inducing) == 12
 

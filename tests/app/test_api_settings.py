@@ -160,10 +160,9 @@ def test_what_nobody_says_is_as_the_library_has_it(visits: World) -> None:
     assert len(unsaid) >= 12
     for name in set(unsaid) - {"model", "inputs", "classes", "given"}:
         assert getattr(told, name) == getattr(usual, name), name
-    assert told.chosen(delta=0.1).words() == {
-        **{name: told.chosen(delta=0.1).words()[name] for name in ("columns", "kernels")},
+    assert told.library.words() == {
+        **{name: told.library.words()[name] for name in ("columns", "kernels")},
         "epsilon": 0.5,
-        "delta": 0.1,
         "bounds": [50.0, 170.0],
         "at": "grid:8",
         "output": "height",

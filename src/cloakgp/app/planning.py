@@ -35,6 +35,7 @@ from cloakgp.release.plan import Plan
 from cloakgp.release.planner import Planner
 from cloakgp.release.planning import plan_from, planner_from
 from cloakgp.release.preview import Foreseen, noise_for, preview
+from cloakgp.release.settings import FUNCTION
 from cloakgp.release.settings import Settings as Chosen
 from cloakgp.workflow import tables, words
 from cloakgp.workflow.inputs import digest_of
@@ -44,10 +45,10 @@ from cloakgp.workflow.inputs import digest_of
 class Question:
     """What is asked, of which rows and of whom: all that a plan is made of, and all of it public."""
 
-    asked: Settings
-    """With its delta."""
+    data: str
+    """The table's name."""
     chosen: Chosen
-    """The same as the library has it."""
+    """What is asked, as the library has it; with its delta."""
     version: tuple[Any, ...]
     """Of the table."""
     X: FloatArray | None = None
@@ -72,7 +73,7 @@ class Question:
     def id(self) -> str:
         """The same whenever the same is asked of the same rows and people, wherever their table lies."""
         X = "" if self.complete is None else digest_of(self.complete)
-        table = {"data": self.asked.data, "inputs": X, "people": self.people.digest if self.people else ""}
+        table = {"data": self.data, "inputs": X, "people": self.people.digest if self.people else ""}
         text = json.dumps({**table, "settings": self._words}, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -82,8 +83,7 @@ class Question:
 
     def at_epsilon(self, epsilon: float) -> Question:
         """The same for another promise."""
-        asked = self.asked.model_copy(update={"epsilon": epsilon})
-        return replace(self, asked=asked, chosen=replace(self.chosen, epsilon=epsilon))
+        return replace(self, chosen=replace(self.chosen, epsilon=epsilon))
 
     def is_for(self, plan: Plan | None) -> bool:
         """Whether a plan keeps the very promise that is asked for."""
@@ -150,15 +150,15 @@ class Planning:
         """What these settings ask of their table, or of one that lies at `path`."""
         path = self._uploads.path(asked.data) if path is None else path
         seen = version(path)  # first: it may be replaced any moment
-        most, grid = _most_rows(asked), asked.grid
+        chosen, most = asked.library, _most_rows(asked.library)
         more: dict[str, Any] = {"given": self._releases.given(asked)}
         read: dict[str, Any] = {}
         with public_work():
             tables.check_columns(path, asked.names)
-        if grid is not None:
+        if chosen.grid is not None:
             n = asked.n_people or self._uploads.rows(path, most)
             with public_work():
-                where = asked.test_points(grid.columns)
+                where = asked.test_points(chosen.grid.columns)
                 more |= {"n_rows": n, "reading": form_of(path, [], asked)}
         else:
             found, labels = self._uploads.inputs(path, asked.inputs, most, asked), None
@@ -174,15 +174,15 @@ class Planning:
             more |= {"columns": columns, "reading": found.form}
             read = {"X": found.X, "labels": labels, "complete": inputs.X, "people": people}
         with public_work():
-            asked = asked.model_copy(update={"delta": asked.delta or default_delta(n)})
             more |= {} if isinstance(asked.at, str) else {"at": where}
-            return Question(asked, asked.chosen(**more), seen, **read)
+            chosen = replace(chosen, delta=asked.delta or default_delta(n), **more)
+            return Question(asked.data, chosen, seen, **read)
 
     def plan(self, question: Question) -> Expected:
         """The plan for a question, and what to expect of it."""
-        if question.asked.in_stages:
+        if question.chosen.in_stages:
             return Expected.of(self._staged(question))
-        if question.asked.is_function:
+        if question.chosen.kind == FUNCTION:
             return self._of_function(question, self._function(question))
         with public_work():
             plan = self._planner(question).plan(**question.promise, design=question.chosen.design)
@@ -196,21 +196,23 @@ class Planning:
         start = time.perf_counter()
         with self.heavy():
             question = self.question(asked)
-            if question.asked.in_stages:
-                found = self._in_stages(question, rough and not self._plans.has(question.key()))
-            elif question.asked.is_function:
-                found = self._of_function(question)
-            else:
-                found = self._described(question, rough)
+            found = self._look(question, rough and not self._plans.has(question.key()))
             shown = _shown(question, found)
         return {**shown, "milliseconds": round(1000 * (time.perf_counter() - start))}
+
+    def _look(self, question: Question, rough: bool) -> Expected:
+        if question.chosen.in_stages:
+            return self._in_stages(question, rough)
+        if question.chosen.kind == FUNCTION:
+            return self._of_function(question)
+        return self._described(question, rough)
 
     def _in_stages(self, question: Question, rough: bool) -> Expected:
         few = self._few(question) if rough else None
         found = Expected.of(self._staged(question) if few is None else few)
         return found._replace(exact=False, rough=few is not None)
 
-    def _described(self, question: Question, rough: bool = False) -> Expected:
+    def _described(self, question: Question, rough: bool) -> Expected:
         """What does not hang on the promise is there already, or kept."""
         assert question.complete is not None
         chosen, many = question.chosen, len(question.complete) > 2 * Most.rough
@@ -255,7 +257,7 @@ class Planning:
 
     def designs(self, asked: Settings) -> dict[str, Any]:
         """What to expect of each design, for a model that is described."""
-        if asked.in_stages or asked.is_function:
+        if asked.library.in_stages or asked.kind == FUNCTION:
             raise bad_input("designs can be compared for predictions of numbers, by a model you describe.")
         with self.heavy():
             question = self.question(asked)
@@ -266,21 +268,16 @@ class Planning:
 
     def _point(self, other: Question, question: Question) -> dict[str, Any]:
         """One point of the curve; other promises are compared at the one that is asked for."""
-        paper, epsilon = None, other.chosen.epsilon
-        if other.asked.in_stages:
-            # Of few rows for each promise, or of all for each: a curve of both would have steps.
-            found = self._in_stages(other, rough=True)
-        elif other.asked.is_function:
-            found = self._of_function(other)
-        else:
-            found = self._described(other)
-            if epsilon <= 1:  # for which alone the paper's is proven
-                planner, share = self._sketch(other)
-                with public_work():
-                    volume = planner.last.get("volume") or planner.plan(**question.promise, design="volume")
-                    c = volume.certificate
-                    mu = calibrate(epsilon, c.delta, "classic", n_measurements=c.n_measurements)
-                    paper = share * _rms(volume.noise_std) * c.mu / mu  # it is unbiased: all else is the same
+        paper, epsilon, stages = None, other.chosen.epsilon, other.chosen.in_stages
+        # In stages, of few rows for each promise or of all for each: a curve of both would have steps.
+        found = self._look(other, rough=stages)
+        if not stages and other.chosen.kind != FUNCTION and epsilon <= 1:  # for which alone it is proven
+            planner, share = self._sketch(other)
+            with public_work():
+                volume = planner.last.get("volume") or planner.plan(**question.promise, design="volume")
+                c = volume.certificate
+                mu = calibrate(epsilon, c.delta, "classic", n_measurements=c.n_measurements)
+                paper = share * _rms(volume.noise_std) * c.mu / mu  # it is unbiased: all else is the same
         return {
             "epsilon": epsilon,
             "rms": _rms(found.expected_error),
@@ -377,15 +374,15 @@ _PROMISED = ("epsilon", "delta", "design")
 
 def _shown(question: Question, found: Expected) -> dict[str, Any]:
     """A preview, as it is sent: with a certificate only if a plan was made for just this promise."""
-    asked, plan, c = question.asked, found.plan, found.plan.certificate
+    chosen, plan, c = question.chosen, found.plan, found.plan.certificate
     promise = {**question.promise, "n_measurements": c.n_measurements}
-    assumed, bounds, in_stages = c, question.chosen.bounds, asked.in_stages
+    assumed, bounds, in_stages = c, chosen.bounds, chosen.in_stages
     if not question.is_for(plan):
         mu = calibrate(**promise)
         assumed = replace(c, **question.promise, mu=mu, delta_slack=delta_slack(mu, **promise))
     numeric, axes = numeric_inputs(plan), None
-    if len(asked.inputs) == len(numeric) == 2:
-        drawn = plane(asked.inputs, numeric)
+    if len(chosen.inputs) == len(numeric) == 2:
+        drawn = plane(chosen.inputs, numeric)
         up = found.points[:, drawn.up]
         axes = {"places": [drawn.across, drawn.up], "aspect": drawn.aspect(float(up.min()), float(up.max()))}
     with public_work():
@@ -417,10 +414,10 @@ def _rms(noise: FloatArray) -> float:
     return float(np.sqrt(np.mean(noise**2)))
 
 
-def _most_rows(asked: Settings) -> int:
-    if asked.is_function:
+def _most_rows(chosen: Chosen) -> int:
+    if chosen.kind == FUNCTION:
         return Most.function_rows
-    return Most.rows if asked.in_stages or asked.inducing is not None else Most.exact_rows
+    return Most.rows if chosen.in_stages or chosen.inducing is not None else Most.exact_rows
 
 
 def _numbers(planner: Planner) -> float:

@@ -20,11 +20,10 @@ from cloakgp.ledger.balances import terms_of
 from cloakgp.ledger.charging import Account
 from cloakgp.release import encoding
 from cloakgp.release.plan_file import PlanFile
-from cloakgp.release.planning import plan_from
 from cloakgp.release.release import Release
 from cloakgp.release.settings import Settings
 from cloakgp.workflow import private_step, releases, tables, words
-from cloakgp.workflow.inputs import check_cluster, check_columns, connected, open_ids, open_inputs, plan_for
+from cloakgp.workflow.inputs import check_cluster, check_columns, connected, plan_again
 from cloakgp.workflow.spending import Request, quote, request_name
 
 
@@ -174,7 +173,7 @@ def release(
     account = for_request(payment.account(asked), name)
     with connected(dask):
         with working("planning"):
-            plan = _plan_again(settings, data, dask is not None)
+            plan = plan_again(settings, data, dask is not None)
         differs = stored.check(plan)
         if differs is not None:
             note(f"warning: {differs}")
@@ -208,15 +207,6 @@ def _check_columns_named(stored: PlanFile, name: str) -> None:
                 f"{name}: made in Python, and names no {what} that a command could read. Release from it "
                 "there, with cloakgp.load_plan; or name its columns: cloakgp.Columns.of(X, response=...)."
             )
-
-
-def _plan_again(settings: Settings, data: Path, dask: bool) -> Any:
-    """The plan of the settings, from this table: nothing of it came with the plan file."""
-    if settings.hides_inputs:
-        return plan_from(settings)
-    streams, read = settings.may_stream, (settings.columns, settings.reading, settings.missing_inputs)
-    X = open_inputs(data, settings.inputs, streams, dask, *read)
-    return plan_for(settings, X, open_ids(data, settings.people, settings.reading, settings.ids))
 
 
 def _form(settings: Settings, data: Path) -> Any:

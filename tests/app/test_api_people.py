@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from app_helpers import (
-    LEARNED,
-    SETTINGS,
     World,
     ages,
     check_refused,
@@ -52,25 +49,6 @@ def test_a_table_says_which_columns_sound_like_people_and_no_id_is_sent(visits):
         check_refused(answer, 422, "bad_input", says)
 
 
-@pytest.mark.parametrize("settings", [SETTINGS, LEARNED], ids=["known", "learned"])
-def test_a_person_with_three_rows_takes_more_noise_than_a_row_and_less_than_three_times_as_much(
-    visits, settings
-):
-    client, base = visits.client(), {**settings, **OF_ROWS}
-    row, person, apart = (
-        client.post("/api/preview", json={**base, **more}).json()
-        for more in ({}, PEOPLE, {**PEOPLE, "within": 0.0})
-    )
-    assert person["certificate"]["unit"] == "one person"
-    assert "any one person" in person["promise"][0]
-    errors = [each["error_summary"]["rms"] for each in (row, person, apart)]
-    assert errors[0] < errors[1] < errors[0] * EACH
-    if settings is LEARNED:  # rows that tell of different things count more than such as all say the same
-        assert errors[2] < errors[1]
-    else:
-        assert row["summary"]["rms"] * 1.2 < person["summary"]["rms"] < row["summary"]["rms"] * EACH
-
-
 def test_the_ledger_refuses_another_unit_and_other_people(visits):
     client = visits.client()
     of_rows = make_plan(client, **OF_ROWS, epsilon=0.1)
@@ -82,17 +60,6 @@ def test_the_ledger_refuses_another_unit_and_other_people(visits):
         ):
             check_refused(answer, 409, "other_unit", words, "page Budget", "Nothing was spent")
     assert spends(visits) == len(client.get("/api/releases").json()) == 1  # the fixture's
-
-
-def test_a_preview_of_many_rows_keeps_people_whole(world):
-    """It looks at some people with all of their rows: taken apart, each would look like somebody with one."""
-    rows = 21_000
-    put(world, "visits.csv", np.arange(rows) // EACH, age=np.linspace(0, 80, rows), visits=np.ones(rows))
-    client, asked = world.client(), {**SETTINGS, **PEOPLE, "inducing": 20}
-    about = client.post("/api/preview", json=asked).json()
-    assert not about["exact"]
-    kept = client.post("/api/plans", json={"settings": asked, "name": "many"}).json()
-    assert about["summary"]["rms"] == pytest.approx(kept["summary"]["rms"], rel=0.1)
 
 
 def test_exact_ids_are_another_plan_which_a_budget_must_allow(world):

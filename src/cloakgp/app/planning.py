@@ -114,8 +114,8 @@ class Expected(NamedTuple):
     """Of what a reader will be off by: privacy and model together."""
     gp_std: FloatArray
     """Of what the model itself leaves unknown."""
-    exact: bool = True
     rough: bool = False
+    """About: of some rows that stand for all, or of the last plan of a design for another promise."""
 
     @classmethod
     def of(cls, plan: Plan) -> Expected:
@@ -137,7 +137,6 @@ class Planning:
         self._planners: Cache[Planner] = Cache(6e7, _numbers)  # that all together may hold, of 8 bytes each
         self._plans: Cache[Plan] = Cache(16)
         self._functions: Cache[tuple[Plan, Foreseen]] = Cache(2)
-        self._support: Cache[FloatArray | None] = Cache(64)
         self._queue = WorkQueue(at_once=3, waiting=21, each=8, patience=60.0)
 
     @contextmanager
@@ -181,15 +180,15 @@ class Planning:
     def plan(self, question: Question) -> Expected:
         """The plan for a question, and what to expect of it."""
         if question.chosen.in_stages:
-            return Expected.of(self._staged(question))
+            return Expected.of(self._made(question))
         if question.chosen.kind == FUNCTION:
-            return self._of_function(question, self._function(question))
+            return self._of_function(question, self._made(question))
         with public_work():
             plan = self._planner(question).plan(**question.promise, design=question.chosen.design)
             return Expected.of(replace(plan, question=question.chosen))
 
     def preview(self, asked: Settings, rough: bool = False) -> dict[str, Any]:
-        """How much noise there will be, and where: public, free, and exact unless there are many rows.
+        """How much noise there will be, and where: public, free, and exact unless the model is learned.
 
         If the whole takes long, a rough one is of some rows that stand for all.
         """
@@ -209,28 +208,28 @@ class Planning:
 
     def _in_stages(self, question: Question, rough: bool) -> Expected:
         few = self._few(question) if rough else None
-        found = Expected.of(self._staged(question) if few is None else few)
-        return found._replace(exact=False, rough=few is not None)
+        found = Expected.of(self._made(question) if few is None else few)
+        return found._replace(rough=few is not None)
 
     def _described(self, question: Question, rough: bool) -> Expected:
-        """What does not hang on the promise is there already, or kept."""
+        """What does not hang on the promise is there already, or kept; roughly, of some rows."""
         assert question.complete is not None
-        chosen, many = question.chosen, len(question.complete) > 2 * Most.rough
-        rough_rows = rough and many and not self._planners.has((None, *question.key(*_PROMISED)))
-        if rough_rows and chosen.inducing is not None:
+        chosen, rows = question.chosen, len(question.complete)
+        sketch = rough and rows > 2 * Most.rough and not self._planners.has((None, *question.key(*_PROMISED)))
+        if sketch and chosen.inducing is not None:
             fewer = min(chosen.inducing, Most.rough // 3)
             question = replace(question, chosen=replace(chosen, inducing=fewer))
-        planner, share = self._sketch(question, rough_rows)
+        planner = self._planner(question, Most.rough if sketch else None)
         one_for_each = chosen.design == "posterior"  # of the designs: one for each promise
         with public_work():
             if one_for_each and not rough and not question.is_for(planner.last.get("posterior")):
                 planner.plan(**question.promise, design="posterior")
             promise = {**question.promise, "design": chosen.design, "calibration": "analytic"}
-            found = preview(planner, **promise, share=share)
+            found = preview(planner, **promise, share=len(planner.X) / rows if sketch else 1.0)
             last = planner.last[chosen.design]
-        near = rough_rows or (rough and one_for_each and not question.is_for(last))
+        near = sketch or (rough and one_for_each and not question.is_for(last))
         stds = found.noise_std, found.expected_error, found.gp_std
-        return Expected(last, planner.X_star, *stds, share == 1 and not near, near).checked()
+        return Expected(last, planner.X_star, *stds, near).checked()
 
     def _of_function(self, question: Question, plan: Plan | None = None) -> Expected:
         """From its own plan or, to look at it, from the last one for any promise."""
@@ -238,7 +237,7 @@ class Planning:
         where = planner.X_star
 
         def make() -> tuple[Plan, Foreseen]:
-            made = self._function(question) if plan is None else plan
+            made = self._made(question) if plan is None else plan
             return made, Foreseen.of(made, where)
 
         with public_work():
@@ -271,13 +270,13 @@ class Planning:
         paper, epsilon, stages = None, other.chosen.epsilon, other.chosen.in_stages
         # In stages, of few rows for each promise or of all for each: a curve of both would have steps.
         found = self._look(other, rough=stages)
-        if not stages and other.chosen.kind != FUNCTION and epsilon <= 1:  # for which alone it is proven
-            planner, share = self._sketch(other)
+        if not stages and other.chosen.kind != FUNCTION and epsilon <= 1:  # the paper's is proven there
+            planner = self._planner(other)
             with public_work():
                 volume = planner.last.get("volume") or planner.plan(**question.promise, design="volume")
                 c = volume.certificate
                 mu = calibrate(epsilon, c.delta, "classic", n_measurements=c.n_measurements)
-                paper = share * _rms(volume.noise_std) * c.mu / mu  # it is unbiased: all else is the same
+                paper = _rms(volume.noise_std) * c.mu / mu  # it is unbiased: all else is the same
         return {
             "epsilon": epsilon,
             "rms": _rms(found.expected_error),
@@ -286,21 +285,12 @@ class Planning:
             "paper_rms": paper,
         }
 
-    def _sketch(self, question: Question, rough: bool = False) -> tuple[Planner, float]:
-        """What a plan to look at is made with, and by how much its noise is to be multiplied.
-
-        It is of the table itself; but of a large one it sees some rows, spread evenly, each of which stands
-        for several: as their mean would, with a smaller variance and, since it moves further, a larger noise.
-        """
-        assert question.complete is not None
-        rows, most = len(question.complete), Most.rough if rough else Most.sketched
-        if rows <= most or (question.chosen.inducing is None and not rough):
-            return self._planner(question), 1.0
-        planner = self._planner(question, most)
-        return planner, len(planner.X) / rows
-
     def _planner(self, question: Question, rows: int | None = None) -> Planner:
-        """For the whole table, or for so many of its rows, which stand for all."""
+        """For the whole table, or to look at for so many of its rows, spread evenly.
+
+        Each stands for several, as their mean would: with a smaller variance and, since it moves further, a
+        larger noise.
+        """
 
         def make() -> Planner:
             chosen, complete = question.chosen, question.complete
@@ -315,35 +305,14 @@ class Planning:
 
         return self._planners.get((rows, *question.key(*_PROMISED)), make)
 
-    def _function(self, question: Question) -> Plan:
-        def make() -> Plan:  # which has no test points: those are for looking at it
-            with public_work():
-                made = plan_from(replace(question.chosen, at=None), question.X, question.labels)
-                return replace(made, question=question.chosen)
-
-        return self._plans.get(question.key(), make)
-
-    def _staged(self, question: Question) -> Plan:
-        chosen, first = question.chosen, list[Plan]()
-
-        def plan(support: FloatArray | None = None) -> Plan:
-            known = chosen if support is None else replace(chosen, inducing=support)
-            with public_work():
-                made = plan_from(known, question.X, question.labels)
-                return replace(made, question=chosen)  # which is the same, however support was found
-
-        def choose() -> FloatArray | None:
-            first.append(plan())
-            support: FloatArray | None = first[0].rule.support
-            return support
+    def _made(self, question: Question) -> Plan:
+        chosen = question.chosen
 
         def make() -> Plan:
-            if question.X is None or chosen.kernel is not None:  # where the model says how many stand for all
-                return plan()
-            # Inputs that stand for many rows take long to choose, and are the same for all promises.
-            unlike = (*_PROMISED, "at", "bounds", "outcome", "classes", "given")
-            support = self._support.get(question.key(*unlike), choose)
-            return first[0] if first else plan(support)
+            # A function has no test points: those are for looking at it.
+            asked = replace(chosen, at=None) if chosen.kind == FUNCTION else chosen
+            with public_work():
+                return replace(plan_from(asked, question.X, question.labels), question=chosen)
 
         return self._plans.get(question.key(), make)
 
@@ -387,14 +356,14 @@ def _shown(question: Question, found: Expected) -> dict[str, Any]:
         axes = {"places": [drawn.across, drawn.up], "aspect": drawn.aspect(float(up.min()), float(up.max()))}
     with public_work():
         unknown = will_be_unknown(plan, found.points, found.expected_error)
-    own = assumed is c and not found.rough and (found.exact or in_stages)
     return {
         **found._asdict(),
         **question.promise,
         "unknown": unknown,
         "summary": words.noise_summary(found.noise_std, bounds),
         "error_summary": words.noise_summary(found.expected_error, bounds),
-        "certificate": c.to_dict() if own else None,
+        "exact": not (found.rough or in_stages),
+        "certificate": c.to_dict() if assumed is c and not found.rough else None,
         "promise": [] if in_stages and found.rough else words.promise(assumed),
         "plane": axes,
     }

@@ -34,7 +34,7 @@ from cloakgp.ledger.charging import Account
 from cloakgp.release import opening
 from cloakgp.release.settings import Settings
 from cloakgp.workflow import private_step
-from cloakgp.workflow.spending import Request, quote, request_name
+from cloakgp.workflow.spending import Request, quote, request_name, rounded_down
 
 log = logging.getLogger("cloakgp.app")
 _UNFINISHED = (
@@ -278,7 +278,7 @@ def _check_number(number: int, count: int) -> None:
 
 def _quote_words(dataset: str, fits: bool, known: bool, before: Left, after: Left) -> str:
     """What a quote says to people."""
-    left = [_down(each.release) for each in (before, after)]
+    left = [rounded_down(each.release) for each in (before, after)]
     if known:
         return f"This was released before from the budget of {dataset}: the same answer again costs nothing."
     if not fits:
@@ -290,8 +290,3 @@ def _quote_words(dataset: str, fits: bool, known: bool, before: Left, after: Lef
         f"{dataset} has epsilon {left[0]} left for one more release now, and {left[1]} after this one. It "
         "cannot be undone."
     )
-
-
-def _down(epsilon: float) -> str:
-    """Four digits, rounded down: what is said to be left must fit."""
-    return f"{int(epsilon * 1e4 * (1 + 2e-9)) / 1e4:g}"

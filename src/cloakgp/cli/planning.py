@@ -202,15 +202,10 @@ def _period(word: str) -> str | float:
 
 def _check_compare(settings: Settings, of_plans: dict[str, Any]) -> None:
     """Raise if designs cannot be compared, or a plan is asked for as well."""
-    if settings.kernel is None or settings.hides_inputs:
-        raise InputError(
-            "--compare is for a model that is set: give --kernel and --noise. A model that is learned has a "
-            "design of its own for each stage."
-        )
     if settings.in_stages:
         raise InputError(
-            "--compare is for real outcomes: others are released for their denoised predictions, with one "
-            "design. Leave it out."
+            "--compare is for real outcomes, public inputs and a model that is set, by --kernel and --noise. "
+            "What is released in stages has a design of its own for each."
         )
     for option, given in of_plans.items():
         if given is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from cloakgp.release.release import Release
 from cloakgp.release.settings import Settings
 from cloakgp.workflow import private_step, releases, tables, words
 from cloakgp.workflow.inputs import check_cluster, check_columns, connected, plan_again
-from cloakgp.workflow.spending import Request, quote, request_name
+from cloakgp.workflow.spending import Request, quote, request_name, rounded_down
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,8 @@ class Payment:
                 f"  budget of {left.dataset!r}: epsilon {left.budget.epsilon:g} "
                 f"at delta {left.budget.delta:g}\n"
                 f"  spent so far: epsilon {left.spent:.4g}; with this: {after.spent:.4g}\n"
-                f"  left for one more release: epsilon {_down(left.left_for_release())} now, "
-                f"{_down(after.left_for_release())} afterwards"
+                f"  left for one more release: epsilon {rounded_down(left.left_for_release())} now, "
+                f"{rounded_down(after.left_for_release())} afterwards"
             )
         if not self.yes:  # asked on stderr, since stdout is for the answer; no answer is a no
             print(f"Read the {columns} and spend this? [y/N]", end=" ", file=sys.stderr, flush=True)
@@ -122,11 +121,6 @@ def _known(entry: Entry, unfinished: bool, columns: str) -> str:
         f"This was answered before: {paid}. That answer is given again, the {read} not read, and "
         "nothing is spent. If the outcomes changed since, or for a new answer, use --again LABEL."
     )
-
-
-def _down(epsilon: float) -> str:
-    """Rounded down: what is said to be left must fit (plans calibrate with a margin of 1e-8)."""
-    return f"{math.floor(epsilon * 1e4 * (1 + 2e-9)) / 1e4:g}"
 
 
 @command

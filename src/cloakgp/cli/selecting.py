@@ -43,7 +43,6 @@ def select(
     then_design: str = "mse",
     payment: Payment,
     missing: str = "error",
-    season: list[str] | None = None,
     dry_run: bool = False,
     out: Path | None = None,
     as_json: bool = False,
@@ -64,11 +63,6 @@ def select(
     check_together(roles | {"ids": None if ids == "alike" else ids})
     check_columns(data, inputs, output, dask=False, people=people)
     options.check_writable(out, reads=[data, then_at, payment.ledger])
-    if season:
-        raise InputError(
-            "--season is for a model that is learned, by cloakgp plan. Here kernels are named: give one with "
-            'a period as a candidate, such as "Periodic(lengthscale=1, period=7, active_dims=[1])".'
-        )
     models = [parse(words) for words in kernel]
     candidates = [GP(model, variance, bounds, mean) for model in models for variance in noise]
     wanted = Request.by_columns(inputs, output, people, epsilon=epsilon, delta=0.0, ids=ids)

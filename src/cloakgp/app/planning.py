@@ -182,7 +182,7 @@ class Planning:
         if question.chosen.in_stages:
             return Expected.of(self._made(question))
         if question.chosen.kind == FUNCTION:
-            return self._of_function(question, self._made(question))
+            return self._of_function(question)._replace(plan=self._made(question))
         with public_work():
             plan = self._planner(question).plan(**question.promise, design=question.chosen.design)
             return Expected.of(replace(plan, question=question.chosen))
@@ -231,18 +231,17 @@ class Planning:
         stds = found.noise_std, found.expected_error, found.gp_std
         return Expected(last, planner.X_star, *stds, near).checked()
 
-    def _of_function(self, question: Question, plan: Plan | None = None) -> Expected:
-        """From its own plan or, to look at it, from the last one for any promise."""
+    def _of_function(self, question: Question) -> Expected:
+        """From the last plan for any promise: the noise of all has the same shape."""
         planner = self._planner(question)
         where = planner.X_star
 
         def make() -> tuple[Plan, Foreseen]:
-            made = self._made(question) if plan is None else plan
+            made = self._made(question)
             return made, Foreseen.of(made, where)
 
         with public_work():
-            key = question.key(*_PROMISED)
-            made, foreseen = make() if plan is not None else self._functions.get(key, make)
+            made, foreseen = self._functions.get(question.key(*_PROMISED), make)
             scale = noise_for(made, **question.promise)
             noise = made.released_noise(where) * (scale / made.measurement.noise_scale)
             error, own = foreseen.error(foreseen.gain(scale)), np.sqrt(planner.smoother.posterior_variance)

@@ -223,29 +223,25 @@ class Settings(Written):
     def _check_own(self) -> None:
         """What this face has besides: a box by input, fewer options, and limits."""
         learned, hidden = self.kernel is None, self.hides_inputs
-        if len(self.classes or ()) not in outcome_named(self.outcome).class_numbers:
-            expected = "must be no and yes of a yes/no outcome, or three or more of one of several classes"
-            raise ArgumentError("classes", expected)
-        wrong = {
-            "kernel": learned == (self.model == "kernel"),
-            "given": self.given is not None and not learned,
-            "inducing": self.inducing is not None and (learned or hidden),
-        }
-        needed = {"box": hidden, "n_people": hidden and bool(self.people)}
-        for name in [name for name, is_wrong in wrong.items() if is_wrong]:
-            raise ArgumentError(
-                name, f"does not go with a model that is {'learned' if learned else 'described'}"
-            )
-        for name in [name for name, is_needed in needed.items() if is_needed and getattr(self, name) is None]:
-            raise ArgumentError(name, "must be given where whole rows are protected")
+        numbers, rows = outcome_named(self.outcome).class_numbers, (self.n_people or 0) * (self.max_rows or 0)
+        classes = "must be no and yes of a yes/no outcome, or three or more of one of several classes"
+        model = f"does not go with a model that is {'learned' if learned else 'described'}"
+        needed = "must be given where whole rows are protected"
         # By what is public: how many rows the table has is not, where people have several.
-        if (self.n_people or 0) * (self.max_rows or 0) > Most.rows:
-            remedy = "Let fewer rows of each person count, or use the library on a larger machine."
-            raise ArgumentError(
-                "max_rows", f"times n_people must be at most {Most.rows} in the app", "", remedy
-            )
-        if self.box is not None and set(self.box) != set(self.inputs):
-            raise ArgumentError("box", "must have a range, or levels, for each input and for nothing else")
+        many = f"times n_people must be at most {Most.rows} in the app; the library may do more"
+        each = "must have a range, or levels, for each input and for nothing else"
+        for name, is_wrong, expected in (
+            ("classes", len(self.classes or ()) not in numbers, classes),
+            ("kernel", learned == (self.model == "kernel"), model),
+            ("given", self.given is not None and not learned, model),
+            ("inducing", self.inducing is not None and (learned or hidden), model),
+            ("box", hidden and self.box is None, needed),
+            ("n_people", hidden and self.people is not None and self.n_people is None, needed),
+            ("max_rows", rows > Most.rows, many),
+            ("box", self.box is not None and set(self.box) != set(self.inputs), each),
+        ):
+            if is_wrong:
+                raise ArgumentError(name, expected)
 
     @property
     def hides_inputs(self) -> bool:

@@ -33,10 +33,9 @@ from cloakgp.app.settings import Encoding, Written
 from cloakgp.app.work import Cache
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import InputError
-from cloakgp.data import formats
 from cloakgp.data.chunks import spread_evenly
 from cloakgp.data.columns import Columns
-from cloakgp.data.file_cells import irregular, read_csv
+from cloakgp.data.file_cells import n_rows
 from cloakgp.data.formats import SAVE_AS, Format, is_parquet, is_spreadsheet
 from cloakgp.data.people import ALIKE, People, as_people
 from cloakgp.files import atomic
@@ -211,18 +210,11 @@ def columns_of(path: Path) -> list[str]:
 
 
 def rows_of(path: Path) -> int:
-    """How many rows a regular table has; no cell is decoded for it."""
-    if is_parquet(path):
-        return int(tables.open_parquet(path).metadata.num_rows)
-    import pyarrow
-
-    form = formats.detect(path)
-    options = formats.csv_options(form, [f"no column {new_id()}"], pyarrow.string())
-    options["convert_options"].include_missing_columns = True
-    table = read_csv(path, form, options)
-    if table is None:
-        raise irregular(path)
-    return int(table.num_rows)
+    """How many rows a table has; no cell is decoded for it."""
+    rows = n_rows(path)
+    if rows < 1:
+        raise InputError("a table must have a row at least, below the names of its columns.")
+    return rows
 
 
 def form_of(path: Path, public: Sequence[str], written: Written) -> Format | None:

@@ -302,11 +302,10 @@ def grid_of(typed: Mapping[str, Any], inputs: Sequence[str]) -> Grid:
     ranges = [(name, (_end(low, name), _end(high, name))) for name, low, high in typed["box"] or ()]
     levels = [(name, _levels(name, listed)) for name, listed in typed["levels"] or ()]
     box: dict[str, Any] = dict([*ranges, *levels])
-    if len(box) < len(ranges) + len(levels):
-        names = [name for name, _ in [*ranges, *levels]]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"--box and --levels: {twice!r} is there twice.")
-    for name in box:
+    names = [name for name, _ in [*ranges, *levels]]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"--box and --levels: {name!r} is there twice.")
         if name not in inputs:
             raise InputError(f"{name!r} is not among the inputs: {', '.join(inputs)}.")
     for name in inputs:

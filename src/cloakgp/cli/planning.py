@@ -17,7 +17,7 @@ from cloakgp.core.calibration import default_delta
 from cloakgp.core.errors import InputError
 from cloakgp.data import file_cells
 from cloakgp.data.dates import day_of
-from cloakgp.data.formats import Format, is_parquet
+from cloakgp.data.formats import Format
 from cloakgp.data.grid import Grid
 from cloakgp.data.people import ALIKE
 from cloakgp.files import atomic
@@ -150,9 +150,7 @@ def _settings(
     check_cluster(dask, chosen["inducing"] is not None)
     check_columns(data, inputs, output, dask is not None, people)
     private, missing = chosen["protect"] == "rows", columns.missing_inputs
-    form = None
-    if not data.is_dir() and not is_parquet(data):
-        form = tables.reading(data, [] if private else inputs, columns.decimal, columns.encoding)
+    form = tables.reading(data, [] if private else inputs, columns.decimal, columns.encoding)
     if private:
         grid, size = grid_of(chosen, inputs), size_of(chosen, data, people, columns.ids)
         known = grid.columns

@@ -11,7 +11,6 @@ from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, working
 from cloakgp.core import checks
 from cloakgp.core.errors import InputError, Refused
-from cloakgp.data.formats import is_parquet
 from cloakgp.files import atomic
 from cloakgp.files.labels import NONE
 from cloakgp.ledger import BudgetExceeded, Entry, Ledger
@@ -20,7 +19,6 @@ from cloakgp.ledger.charging import Account
 from cloakgp.release import encoding
 from cloakgp.release.plan_file import PlanFile
 from cloakgp.release.release import Release
-from cloakgp.release.settings import Settings
 from cloakgp.workflow import private_step, releases, tables, words
 from cloakgp.workflow.inputs import check_cluster, check_columns, connected, plan_again
 from cloakgp.workflow.spending import Request, quote, request_name, rounded_down
@@ -179,7 +177,9 @@ def release(
         what = f"Release {of} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP"
         known = payment.confirm(account, plan, what, asked, new=None if overwrite else out)
         with working("releasing"):
-            column = str(data), settings.output, missing, account, _form(settings, data), settings.people
+            # As when it was planned, or as header and public inputs say.
+            form = settings.reading or tables.reading(data, [] if asked.whole_rows else settings.inputs)
+            column = str(data), settings.output, missing, account, form, settings.people
             made = private_step.release(plan, *column, dask=dask is not None)
     made = made.labelled(**vars(labels))
     _save(made, out, overwrite or known is None)
@@ -201,13 +201,6 @@ def _check_columns_named(stored: PlanFile, name: str) -> None:
                 f"{name}: made in Python, and names no {what} that a command could read. Release from it "
                 "there, with cloakgp.load_plan; or name its columns: cloakgp.Columns.of(X, response=...)."
             )
-
-
-def _form(settings: Settings, data: Path) -> Any:
-    """How the table is written: as it was when planned; or as its header and public inputs say."""
-    if settings.reading is not None or data.is_dir() or is_parquet(data):
-        return settings.reading
-    return tables.reading(data, [] if settings.hides_inputs else settings.inputs)
 
 
 def _answer(release: Release, out: Path, account: Account, known: bool) -> Answer:

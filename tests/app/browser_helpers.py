@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 import uvicorn
+from app_helpers import SETTINGS
 
 pytest.importorskip("playwright", reason="playwright is not installed, the pages are NOT TESTED")
 
@@ -29,20 +30,7 @@ AGES = np.random.default_rng(5).uniform(0.0, 75.0, 60).round(1).tolist()
 SECRETS = [f"{height:.7f}" for height in np.random.default_rng(11).uniform(100.0, 160.0, 60)]
 """Outcomes that nobody could come by: each with digits that are searched for later."""
 DATASET = "village 1969"
-SETTINGS: dict[str, Any] = {
-    "data": "people.csv",
-    "inputs": ["age"],
-    "output": "height",
-    "bounds": [50.0, 170.0],
-    "kernel": "EQ(20, variance=625)",
-    "noise": 196.0,
-    "mean": None,
-    "at": "grid:25",
-    "epsilon": 1.0,
-    "delta": 0.001,
-    "design": "mse",
-    "kind": "predictions",
-}
+KNOWN = {**SETTINGS, "data": "people.csv", "at": "grid:25", "epsilon": 1.0, "delta": 0.001}
 
 
 def find_browser() -> str | None:
@@ -136,7 +124,7 @@ def make_release(site: Site, token: str) -> str:
     site.ask("PUT", "/api/data/people.csv", table, token)
     budget = {"name": "ready", "epsilon": 2.0, "delta": 0.01, "private": ["height", "price"]}
     site.ask("POST", "/api/ledger/datasets", budget, token)
-    plan = site.ask("POST", "/api/plans", {"settings": SETTINGS, "name": "ready made"}, token)
+    plan = site.ask("POST", "/api/plans", {"settings": KNOWN, "name": "ready made"}, token)
     asked = {"dataset": "ready", "confirm": "ready", "why": "", "missing": "error", "number": 1}
     answer = site.ask("POST", f"/api/plans/{plan['id']}/release", asked, token)
     return str(answer["release"]["id"])
@@ -149,21 +137,9 @@ def make_map(site: Site, token: str) -> str:
     places = [f"{a:.4f},{b:.4f},{100 + 40 * a:.2f}" for a, b in where]
     site.ask("PUT", "/api/data/places.csv", "\n".join(["lon,lat,price", *places]).encode(), token)
     kernel = {"kernel": "EQ([0.15, 0.15], variance=900)", "noise": 25.0, "at": "grid:6"}
-    asked = {**SETTINGS, "data": "places.csv", "inputs": ["lon", "lat"], "output": "price", **kernel}
+    asked = {**KNOWN, "data": "places.csv", "inputs": ["lon", "lat"], "output": "price", **kernel}
     plan = site.ask("POST", "/api/plans", {"settings": asked, "name": "places"}, token)
     request = {"dataset": "ready", "confirm": "ready"}
-    return str(site.ask("POST", f"/api/plans/{plan['id']}/release", request, token)["release"]["id"])
-
-
-def make_classes(site: Site, token: str) -> str:
-    """A release of three classes over two inputs."""
-    rows = [f"{row % 7},{row % 5},{('car', 'bus', 'train')[row * row % 3]}" for row in range(60)]
-    site.ask("PUT", "/api/data/modes.csv", "\n".join(["x,y,by", *rows]).encode(), token)
-    site.ask("POST", "/api/ledger/datasets", {"name": "modes", "epsilon": 3.0, "delta": 0.01}, token)
-    of = {"outcome": "classes", "classes": ["car", "bus", "train"], "kernel": "EQ([3, 3]) + Constant(2)"}
-    asked = {"data": "modes.csv", "inputs": ["x", "y"], "output": "by", **of, "at": "grid:4", "epsilon": 2.0}
-    plan = site.ask("POST", "/api/plans", {"settings": asked, "name": "modes"}, token)
-    request = {"dataset": "modes", "confirm": "modes"}
     return str(site.ask("POST", f"/api/plans/{plan['id']}/release", request, token)["release"]["id"])
 
 

@@ -314,7 +314,7 @@ def test_nobody_queues_behind_another_persons_many_predictions(released, monkeyp
 
 def test_previews_and_plans_that_nobody_waits_for_are_not_made(world, monkeypatch):
     made: list[str] = []
-    for name in ("_sketch", "plan"):
+    for name in ("_look", "plan"):
         monkeypatch.setattr(Planning, name, lambda *_: made.append("one"))
     queue = world.state.planning._queue
     holders = [_Holder(queue, f"holder {place}") for place in range(queue._at_once)]

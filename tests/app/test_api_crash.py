@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import ssl
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -18,7 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
-from app_helpers import LEARNED, SETTINGS, World, keep, make_plan, make_world, opened, release, spends
+from app_helpers import LEARNED, SETTINGS, World, keep, make_world, opened, release, spends
 from forked import Forking, Server
 
 
@@ -71,25 +68,6 @@ def test_killed_during_a_release(tmp_path, forking, settings, moment, paid):
     answered = [entry["what"]["stage"] for entry in entries if entry["kind"] == "answered"]
     assert answered == list(range(1, len(made["certificate"].get("shares", [0]))))
     assert made["receipt"]["entry"] == entries[-1]["number"]
-
-
-@pytest.mark.slow  # at chosen moments: above
-def test_killed_at_any_moment(tmp_path, forking):
-    """Several times, wherever it happens to be."""
-    world = make_world(tmp_path / "data")
-    for attempt, pause in enumerate((0.005, 0.02, 0.04, 0.08)):
-        with server(forking, world) as (child, client):
-            plan = make_plan(client, at=f"grid:{8 + attempt}", epsilon=0.1)  # type: ignore[arg-type]
-            threading.Thread(target=_quietly, args=(client, plan), daemon=True).start()
-            time.sleep(pause)
-            os.kill(child.pid, signal.SIGKILL)
-            child.wait()
-        check_agreement(World(*opened(tmp_path / "data"), world.tokens))
-
-
-def _quietly(client: httpx.Client, plan: str) -> None:
-    with suppress(httpx.HTTPError):
-        release(client, plan)  # type: ignore[arg-type]
 
 
 def test_a_release_file_that_was_lost_is_made_again(released, tmp_path):

@@ -1,14 +1,11 @@
-"""People over the API: whose a row is, what that does to the noise, and what the ledger allows afterwards."""
+"""People over the API: whose a row is; what the ledger allows, by unit, people and terms of a data set."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from app_helpers import (
-    LEARNED,
-    SETTINGS,
     World,
     ages,
     check_refused,
@@ -21,8 +18,7 @@ from app_helpers import (
 )
 
 ROWS, EACH = 45, 3
-OF_ROWS: dict[str, Any] = {"data": "visits.csv", "output": "visits"}
-PEOPLE: dict[str, Any] = {**OF_ROWS, "protect": "people", "people": "zper"}
+PEOPLE: dict[str, Any] = {"data": "visits.csv", "output": "visits", "protect": "people", "people": "zper"}
 
 
 def put(world: World, name: str, ids: Any, **changes: Any) -> None:
@@ -52,47 +48,13 @@ def test_a_table_says_which_columns_sound_like_people_and_no_id_is_sent(visits):
         check_refused(answer, 422, "bad_input", says)
 
 
-@pytest.mark.parametrize("settings", [SETTINGS, LEARNED], ids=["known", "learned"])
-def test_a_person_with_three_rows_takes_more_noise_than_a_row_and_less_than_three_times_as_much(
-    visits, settings
-):
-    client, base = visits.client(), {**settings, **OF_ROWS}
-    row, person, apart = (
-        client.post("/api/preview", json={**base, **more}).json()
-        for more in ({}, PEOPLE, {**PEOPLE, "within": 0.0})
-    )
-    assert person["certificate"]["unit"] == "one person"
-    assert "any one person" in person["promise"][0]
-    errors = [each["error_summary"]["rms"] for each in (row, person, apart)]
-    assert errors[0] < errors[1] < errors[0] * EACH
-    if settings is LEARNED:  # rows that tell of different things count more than such as all say the same
-        assert errors[2] < errors[1]
-    else:
-        assert row["summary"]["rms"] * 1.2 < person["summary"]["rms"] < row["summary"]["rms"] * EACH
-
-
-def test_the_ledger_refuses_another_unit_and_other_people(visits):
+def test_the_ledger_refuses_other_people(visits):
+    """Whose ids are the same; another unit is refused below."""
     client = visits.client()
-    of_rows = make_plan(client, **OF_ROWS, epsilon=0.1)
-    of_others = make_plan(client, **{**PEOPLE, "data": "others.csv"}, epsilon=0.1)
-    for plan, words in ((of_rows, "'one row'"), (of_others, "in another way")):
-        for answer in (
-            client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung"}),
-            release(client, plan),
-        ):
-            check_refused(answer, 409, "other_unit", words, "page Budget", "Nothing was spent")
+    plan = make_plan(client, **{**PEOPLE, "data": "others.csv"}, epsilon=0.1)
+    for answer in (client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung"}), release(client, plan)):
+        check_refused(answer, 409, "other_unit", "in another way", "page Budget", "Nothing was spent")
     assert spends(visits) == len(client.get("/api/releases").json()) == 1  # the fixture's
-
-
-def test_a_preview_of_many_rows_keeps_people_whole(world):
-    """It looks at some people with all of their rows: taken apart, each would look like somebody with one."""
-    rows = 21_000
-    put(world, "visits.csv", np.arange(rows) // EACH, age=np.linspace(0, 80, rows), visits=np.ones(rows))
-    client, asked = world.client(), {**SETTINGS, **PEOPLE, "inducing": 20}
-    about = client.post("/api/preview", json=asked).json()
-    assert not about["exact"]
-    kept = client.post("/api/plans", json={"settings": asked, "name": "many"}).json()
-    assert about["summary"]["rms"] == pytest.approx(kept["summary"]["rms"], rel=0.1)
 
 
 def test_exact_ids_are_another_plan_which_a_budget_must_allow(world):
@@ -107,3 +69,83 @@ def test_exact_ids_are_another_plan_which_a_budget_must_allow(world):
     assert alike != exact
     assert client.get(f"/api/plans/{alike}").json()["certificate"].get("ids") != "exact"
     check_refused(release(client, exact), 409, "other_terms")  # the data set compares ids alike
+
+
+# A data set's terms: what a quote says is read, and what is refused
+
+CLINIC = {
+    "person": [row // 2 for row in range(40)],
+    "visit": list(range(40)),
+    "age": ages(),
+    "height": secret_heights(),
+    "income": secret_heights(),
+}
+PATIENTS: dict[str, Any] = {"data": "clinic.csv", "protect": "people", "people": "person", "delta": 0.001}
+TERMS = {"unit": "one person", "people": "person", "private": ["height", "weight"], "largest_delta": 0.002}
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A table, and a data set with terms."""
+    made = make_world(tmp_path_factory.mktemp("clinic") / "data")
+    client = made.client()
+    client.put("/api/data/clinic.csv", content=table(CLINIC))
+    # The same people in another table, of which the app does not know what is private.
+    client.put("/api/data/other.csv", content=table({**CLINIC, "weight": ages()}))
+    asked = {"name": "clinic", "epsilon": 1.0, "delta": 0.01, **TERMS}
+    told = client.post("/api/ledger/datasets", json=asked).json()
+    assert {name: told[name] for name in TERMS} == TERMS
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"people": "visit"}, "other_terms"),
+        ({"protect": "outcomes", "people": None}, "other_unit"),
+        ({"output": "income"}, "other_terms"),
+        ({"data": "other.csv", "inputs": ["weight"]}, "other_terms"),
+        ({"delta": 0.005}, "other_terms"),
+    ],
+    ids=["another id column", "no id column", "another private column", "private as input", "larger delta"],
+)
+def test_what_is_not_on_the_terms_is_refused(
+    clinic: World, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], code: str
+) -> None:
+    client = clinic.client()
+    settings = {name: value for name, value in {**PATIENTS, **changes}.items() if value is not None}
+    plan, before = make_plan(client, **settings), spends(clinic)
+
+    monkeypatch.setattr(clinic.state.plans, "make_again", lambda *_: pytest.fail("the table was read"))
+    quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "clinic"})
+    for answer in (quote, release(client, plan, "clinic")):
+        check_refused(answer, 409, code, "Nothing was spent, and what is private was not read.")
+    assert spends(clinic) == before
+
+
+def test_a_quote_says_what_will_be_read(clinic: World) -> None:
+    client = clinic.client()
+    plan = make_plan(client, **PATIENTS, at={"points": [[10.0], [20.0]]})
+    quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "clinic"}).json()
+    assert quote["reads"] == {"private": ["height"], "public": ["age"], "people": "person"}
+    assert (quote["unit"], quote["epsilon"], quote["delta"]) == ("one person", 0.5, 0.001)
+    assert quote["lists"] == ["2 test points"]
+
+
+def test_a_custodian_allows_more_columns(world: World) -> None:
+    client = world.client()
+    client.put("/api/data/clinic.csv", content=table(CLINIC))
+    assert release(client, make_plan(client, epsilon=0.2)).status_code == 200
+    income = make_plan(client, data="clinic.csv", output="income", epsilon=0.2)
+    refused = release(client, income)
+    check_refused(refused, 409, "other_terms", "on the page Budget")
+    asked = {"dataset": "kung", "private": ["income"], "why": "agreed"}
+    told = client.post("/api/ledger/private", json=asked).json()
+    assert (told["private"], told["public"]) == (["height", "income"], ["age"])
+    assert release(client, income).status_code == 200
+    public = client.post("/api/ledger/private", json={**asked, "private": ["age"]})
+    check_refused(public, 422, "bad_input")
+    assert client.post("/api/ledger/private", json={**asked, "dataset": "nobody"}).status_code == 404
+    book = client.get("/api/ledger").json()
+    assert book["verified"]
+    assert [entry["kind"] for entry in book["entries"]] == ["opened", "created", "spent", "allowed", "spent"]

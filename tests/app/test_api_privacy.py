@@ -22,7 +22,7 @@ from app_helpers import (
 )
 from asgi_client import Client
 
-from cloakgp.app import routes_people, uploads
+from cloakgp.app import routes_people
 from cloakgp.ledger import Ledger
 from cloakgp.workflow.private_step import UNUSABLE
 
@@ -232,20 +232,6 @@ def test_links_and_tokens_are_not_logged(world, caplog):
     assert "GET /enter/... 303" in ours
     for secret in (token, *world.tokens.values()):
         assert secret not in ours
-
-
-def test_rows_are_counted_without_decoding_a_cell(tmp_path, monkeypatch):
-    """What pyarrow is asked for is a column that is not there."""
-    from pyarrow import csv
-
-    path = tmp_path / "t.csv"
-    path.write_bytes(table({"age": [1, 2], "height": ["x", "y"]}))
-    kept = []
-    read = csv.read_csv
-    monkeypatch.setattr(csv, "read_csv", lambda *a, **k: kept.append(read(*a, **k)) or kept[-1])
-    assert uploads.rows_of(path) == 2
-    assert kept[0].column(0).null_count == 2
-    assert not {"age", "height"} & set(kept[0].column_names)
 
 
 def test_all_files_are_the_owners_alone(world):

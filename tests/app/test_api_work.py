@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from app_helpers import World, check_refused, make_world, release, spends, table
+from app_helpers import LEARNED, World, check_refused, make_world, release, spends, table
 
 from cloakgp.app.errors import Problem
 from cloakgp.app.work import Cache, begin, listening
@@ -17,15 +17,7 @@ from cloakgp.posterior import forecast
 from cloakgp.release.plan import Plan
 
 WORK = "0123456789abcdef"
-SETTINGS: dict[str, Any] = {
-    "data": "heights.csv",
-    "inputs": ["age"],
-    "output": "height",
-    "bounds": [50, 170],
-    "at": "grid:8",
-    "epsilon": 0.5,
-    "delta": 1e-4,
-}
+SETTINGS = {**LEARNED, "delta": 1e-4}
 
 
 @pytest.fixture(scope="module")

@@ -19,18 +19,15 @@ from browser_helpers import (
     describe,
     drop,
     keep_plan,
-    make_classes,
     next_step,
     pay,
-    serving,
     spend,
     to_model,
-    to_release,
     upload,
     wait_for_noise,
     write_table,
 )
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from cloakgp.app import Limits
 from cloakgp.app.accounts import utc_now
@@ -72,24 +69,6 @@ def test_test_points_of_ones_own_come_from_a_file(window: Watched, tmp_path: Pat
     page.get_by_text("The numbers").first.click()
     rows = page.get_by_role("group", name="Released and denoised numbers").locator("tbody tr")
     expect(rows).to_have_count(2)
-    expect(page.get_by_text("Paid from points, entry")).to_contain_text("hash")
-    window.open("/budget")
-    card = page.locator(".card").filter(has=page.get_by_role("heading", name="points"))
-    expect(card).to_contain_text("at δ 0.01 in 1 step")
-    window.check()
-    window.check_secrets()
-
-
-@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_a_parquet_file_may_be_dropped_on_the_box(window: Watched, tmp_path: Path) -> None:
-    page = window.page
-    path = write_parquet(tmp_path / "dropped.parquet", {"age": AGES, "height": HEIGHTS})
-    page.get_by_role("button", name="Try it with generated heights").wait_for()
-    assert drop(page, path, "h1"), "beside the box: the browser would have opened the file"
-    assert drop(page, path)
-    page.get_by_role("heading", name="What is what in dropped.parquet?").wait_for()
-    describe(page, ["age"], "height")
-    expect(wait_for_noise(page)).to_contain_text("100 test points")
     window.check()
     window.check_secrets()
 
@@ -186,25 +165,6 @@ def test_classes_by_private_dates_have_a_curve_each(window: Watched, tmp_path: P
     window.check()
 
 
-@pytest.mark.slow  # the narrow page's test swaps axes, and tests of the API draw classes
-def test_a_class_has_a_map_and_its_picture_is_as_it_was_chosen(window: Watched, site: Site) -> None:
-    page, made = window.page, make_classes(site, site.token("a program", "custodian"))
-    window.open(f"/releases/{made}", ".map .plot .main-svg")
-    surface, picture = page.locator(".map .plot"), page.locator("[data-what='picture/png']")
-    expect(surface).to_have_attribute("aria-label", re.compile("Map of probability of car by x and y"))
-    expect(picture).to_have_attribute("href", f"/api/releases/{made}/picture/png")
-    page.get_by_label("train", exact=True).check()
-    expect(surface).to_have_attribute("aria-label", re.compile("Map of probability of train by x and y"))
-    page.get_by_text("Axes", exact=True).click()
-    page.get_by_label("The first is longitude, the second latitude").check()
-    chosen = re.compile(r"\?geographic=true&of=train&view=prediction&coordinates=x&coordinates=y$")
-    expect(picture).to_have_attribute("href", chosen)
-    with page.expect_download() as downloading:
-        picture.click()
-    assert downloading.value.path().read_bytes().startswith(b"\x89PNG")
-    window.check()
-
-
 def test_what_is_too_large_or_unreadable_is_said_in_words(window: Watched, tmp_path: Path) -> None:
     page = window.page
     large = tmp_path / "large.csv"
@@ -246,7 +206,11 @@ def test_a_name_is_no_markup_in_pictures(window: Watched, tmp_path: Path) -> Non
     """Neither on axes nor in the words at a point, for one input and for two."""
     page = window.page
     columns = {NAME: AGES, "second&lt;": [row % 7 for row in range(60)], "y<i>&amp;": HEIGHTS}
-    upload(page, write_parquet(tmp_path / "names.parquet", columns))
+    path = write_parquet(tmp_path / "names.parquet", columns)
+    page.get_by_role("button", name="Try it with generated heights").wait_for()
+    assert drop(page, path, "h1"), "beside the box: the browser would have opened the file"
+    assert drop(page, path)
+    page.get_by_role("heading", name="What is what in names.parquet?").wait_for()
     describe(page, [NAME], "y<i>&amp;")
     wait_for_noise(page)
     assert {NAME, "std, in units of y<i>&amp;"} <= set(texts(page))
@@ -273,27 +237,6 @@ def test_a_name_is_no_markup_in_pictures(window: Watched, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_a_session_that_ends_in_the_middle_loses_nothing(
-    visit: Callable[..., Watched], site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Signed in again, people are where they were; and nothing was spent meanwhile."""
-    window = visit()
-    window.sign_in()
-    page = window.page
-    to_release(page, write_table(tmp_path / "late.csv"))
-    expire_sessions(monkeypatch)
-    page.get_by_role("radio").last.wait_for()
-    page.get_by_label("a new one").or_(page.get_by_label("create the first one")).check()
-    page.get_by_label("Name of the data set").fill("late")
-    page.get_by_label("ε for ever").fill("3")
-    page.get_by_role("button", name="Create the data set").click()
-    sign_in_again(page, site.token("Ada", "custodian"))
-    page.get_by_role("heading", name="Whose budget pays?").wait_for()
-    pay(page, "late")
-    window.check("401")
-
-
-@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_draft_is_not_left_to_an_analyst(
     visit: Callable[..., Watched], site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,31 +246,12 @@ def test_a_draft_is_not_left_to_an_analyst(
     page = window.page
     to_model(page, write_table(tmp_path / "left.csv"))
     assert "left.csv" in page.evaluate("JSON.stringify(sessionStorage)")
-    expire_sessions(monkeypatch)
+    late = utc_now() + timedelta(hours=13)
+    monkeypatch.setattr("cloakgp.app.accounts.utc_now", lambda: late)
     page.get_by_label("Number of points").fill("30")
-    sign_in_again(page, site.token("Grace", "analyst"))
+    page.get_by_role("heading", name="Sign in").wait_for()
+    page.get_by_label("Your token").fill(site.token("Grace", "analyst"))
+    page.get_by_role("button", name="Sign in").click()
     page.get_by_role("heading", name="Releases").wait_for()
     assert "left.csv" not in page.evaluate("JSON.stringify(sessionStorage)")
     window.check("401")
-
-
-def expire_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
-    late = utc_now() + timedelta(hours=13)
-    monkeypatch.setattr("cloakgp.app.accounts.utc_now", lambda: late)
-
-
-def sign_in_again(page: Page, token: str) -> None:
-    page.get_by_role("heading", name="Sign in").wait_for()
-    page.get_by_label("Your token").fill(token)
-    page.get_by_role("button", name="Sign in").click()
-
-
-@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_a_demo_does_not_offer_generated_heights_twice(browser: Browser, tmp_path: Path) -> None:
-    with serving(tmp_path / "demo", demo=True) as demo:
-        window = Watched(browser, demo)
-        window.sign_in()
-        window.page.get_by_text("heights.csv", exact=True).wait_for()
-        expect(window.page.get_by_role("button", name="Try it with generated heights")).to_have_count(0)
-        window.check()
-        window.close()

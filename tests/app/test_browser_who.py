@@ -95,27 +95,6 @@ def test_a_person_is_protected_from_the_choice_to_the_report(window: Watched, vi
     window.check()
 
 
-@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_another_unit_is_refused_in_words_and_the_way_out_is_shown(window: Watched, visits: Path) -> None:
-    page = window.page
-    to_who(page, visits, ["age"])
-    choose(page, "One outcome per row")
-    bounds_and_points(page)
-    keep_plan(page)
-    pay(page, "row by row")
-    window.open("/new/who")
-    choose(page, "One person")
-    next_step(page, "Bounds of the outcome")
-    next_step(page, "Model and test points")
-    keep_plan(page)
-    page.get_by_label("row by row (one row)").check()
-    page.get_by_role("heading", name="This budget is for another promise").wait_for()
-    expect(page.get_by_role("button", name="Release now")).to_be_hidden()
-    page.get_by_role("link", name="Change who is protected").click()
-    page.get_by_role("heading", name="Who is protected?").wait_for()
-    window.check("409")
-
-
 def test_private_inputs_are_seen_nowhere(window: Watched, visits: Path) -> None:
     """Neither in what the server answers nor on a page, nor in what the browser keeps. Nobody asks."""
     page = window.page
@@ -184,13 +163,4 @@ def test_all_rows_of_a_person_with_a_category(window: Watched, visits: Path, sit
     expect(facts).to_contain_text("one person, by zper: all of their rows, inputs included")
     expect(facts).to_contain_text("sex: f, m")
     page.get_by_role("heading", name="Where the rows are, about").wait_for()
-    window.open("/plans")
-    page.get_by_role("link", name="visits by age and sex").first.click()
-    page.get_by_role("button", name="Take up this plan").click()  # nothing is read for it
-    page.get_by_role("heading", name="The noise, beforehand").wait_for()
-    wait_for_noise(page)
-    window.open("/new/who")
-    expect(page.get_by_label("How many people")).to_have_value("20")
-    window.open("/new/data")
-    expect(page.locator(".file").filter(has_text=visits.name)).not_to_contain_text("60 rows")
     window.check()

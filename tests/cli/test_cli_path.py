@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run, spends, write_people
-from threadpoolctl import threadpool_limits
+from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run, spends
 
 import cloakgp
 from blas_watch import watched
@@ -186,17 +185,6 @@ def test_every_command_has_one_blas_thread(lines, monkeypatch):
         for line in lines:
             run(line)
             assert several == set(), line
-
-
-def test_a_plan_is_the_same_whatever_the_number_of_threads():
-    """Else an answer that was paid for could not be fetched again. Enough rows for threads to share work."""
-    write_people(n=400)
-    line, made = PLAN.replace("grid:9", "grid:200"), []
-    for threads in (1, 2):
-        with threadpool_limits(threads, user_api="blas"):
-            good(f"{line} -o plan{threads}.json")
-        made.append(Path(f"plan{threads}.json").read_bytes())
-    assert made[0] == made[1]
 
 
 def test_the_demo_runs(monkeypatch):

@@ -79,25 +79,6 @@ def test_whatever_is_wrong_with_the_output_column_the_message_is_the_same(kind, 
     assert spends() == 0
 
 
-@pytest.mark.usefixtures("planned")
-@pytest.mark.parametrize("kind", ["text", "timestamps", "lists"])
-def test_so_for_parquet(kind):
-    import pyarrow
-    from pyarrow import csv, parquet
-
-    table = csv.read_csv("data.csv")
-    columns = {
-        "text": pyarrow.array(["tall"] * 40),
-        "timestamps": pyarrow.array([0] * 40, pyarrow.timestamp("s")),
-        "lists": pyarrow.array([[1.0]] * 40),
-    }
-    place = table.column_names.index("height")
-    parquet.write_table(table.set_column(place, "height", columns[kind]), "data.parquet")
-    result = run(f"{RELEASE.replace('data.csv', 'data.parquet')} --yes --json")
-    assert result.data == {"error": SAID, "exit_code": 1}
-    assert spends() == 0
-
-
 @pytest.mark.parametrize("name", ["answers of rows", "known answers"])
 def test_a_cell_that_says_neither_is_refused_without_a_word_of_it(name):
     write_table(truth=["no", "perhaps"] * 20)

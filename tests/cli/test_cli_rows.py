@@ -117,16 +117,6 @@ def test_another_number_of_rows_is_refused():
 # People, by a public column
 
 
-def test_a_table_and_python_give_the_same_plan():
-    planned = good(f"{PEOPLE} --within 1 --json").data
-    gp = cloakgp.GP(cloakgp.kernels.EQ(20, variance=20), noise=10, bounds=(0, 20))
-    ages = COLUMNS["age"]
-    columns = cloakgp.Columns([cloakgp.Column("age")], response="score", people="id")
-    grid = np.linspace(ages.min(), ages.max(), 5)
-    asked = {"X_star": grid, "epsilon": 2, "delta": 0.001, "people": "id", "columns": columns}
-    assert planned["plan_sha256"] == gp.plan({"age": ages, "id": COLUMNS["id"]}, **asked).digest
-
-
 def test_who_is_who_may_be_written_in_any_way_but_must_stay_the_same():
     good(PEOPLE)
     write_table(id=[f" {one}-renamed " for one in COLUMNS["id"]])

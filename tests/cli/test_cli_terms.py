@@ -7,8 +7,8 @@ import pytest
 from cli_helpers import LEDGER, MODEL, good, run, spends
 
 import cloakgp
-from cloakgp.cli import releasing, selecting
-from cloakgp.workflow import private_step
+from cloakgp.cli import selecting
+from cloakgp.workflow import inputs, private_step
 
 RNG = np.random.default_rng(3)
 N = 40
@@ -64,7 +64,7 @@ def test_settings_that_attack_are_refused(monkeypatch, attack, fixed):
         good(RELEASE)
     before = spends()
     good(ATTACKS[attack])  # the table is the same, and planning is free
-    for place, name in ((releasing, "open_inputs"), (releasing, "open_ids"), (private_step, "PrivateColumn")):
+    for place, name in ((inputs, "open_inputs"), (inputs, "open_ids"), (private_step, "PrivateColumn")):
         monkeypatch.setattr(place, name, refuse(name))
     refused = run(f"{RELEASE} --again 2 -o another.cloak --json")
     assert refused.code == refused.data["exit_code"] == 1

@@ -25,8 +25,6 @@ from cloakgp.core import checks
 CUSTODIAN, ANALYST = "custodian", "analyst"
 OWNER = "owner"  # id of whoever started the server
 COOKIE = "cloakgp_session"
-HOURS = 12
-"""That a session lasts, and the one-time link."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +102,9 @@ class Accounts:
 class Sessions:
     """Open sessions, and the one-time link."""
 
+    hours = 12
+    """That both last."""
+
     def __init__(self, accounts: Accounts, most: int = 10_000) -> None:
         self._accounts, self._most, self._lock = accounts, most, threading.Lock()
         self._open: OrderedDict[str, tuple[str, datetime]] = OrderedDict()
@@ -114,7 +115,7 @@ class Sessions:
     def new_link(self) -> str:
         """A token that signs in whoever started the server, once."""
         token = new_token()
-        self._link = _hashed(token), utc_now() + timedelta(hours=HOURS)
+        self._link = _hashed(token), utc_now() + timedelta(hours=self.hours)
         return token
 
     def enter(self, token: str, by_link: bool = False) -> tuple[Person, str] | None:
@@ -127,7 +128,7 @@ class Sessions:
             return None
         cookie = new_token()
         with self._lock:
-            self._open[_hashed(cookie)] = person.id, utc_now() + timedelta(hours=HOURS)
+            self._open[_hashed(cookie)] = person.id, utc_now() + timedelta(hours=self.hours)
             while len(self._open) > self._most:
                 self._open.popitem(last=False)
         return person, cookie

@@ -44,7 +44,6 @@ _OPEN = (_SIGN_IN, "GET /api/terms", "GET /api/openapi.json", "HEAD /api/openapi
 _UPLOAD = re.compile(r"PUT /api/data/[^/]+")
 _ANALYSTS = re.compile(r"(POST|DELETE) /api/session|POST /api/releases/[^/]+/(predict|map)")
 _LOOKS = re.compile(r"(GET|HEAD) .*|POST /api/(preview(/\w+)?|releases/[^/]+/(predict|map))", re.DOTALL)
-_LEFT = 499  # in the log, for a client that did not wait
 
 
 class Guard:
@@ -71,7 +70,7 @@ class Guard:
             scope.setdefault("state", {})["person"] = person
             await self._admitted(scope, person, body, out)
         except ClientDisconnect:
-            out.status = _LEFT
+            out.status = _Answer.LEFT
         except Problem as problem:
             await out.refuse(receive, problem)
         except Exception as error:
@@ -152,7 +151,7 @@ class Guard:
         try:
             await _wait({task, gone}, until)
             if gone.done() and not task.done():
-                out.closed, out.status = True, out.status or _LEFT
+                out.closed, out.status = True, out.status or _Answer.LEFT
                 if _LOOKS.fullmatch(f"{scope['method']} {scope['path']}"):
                     drop.cancel()
                 await _wait({task}, until)
@@ -181,6 +180,9 @@ async def _wait(tasks: set[asyncio.Future[None]], until: float) -> None:
 
 class _Answer:
     """The way out: adds headers, notes the status, and swallows what comes too late."""
+
+    LEFT = 499
+    """The status in the log, for a client that did not wait."""
 
     def __init__(self, scope: Scope, send: Send, piece: int = 64 * 2**10) -> None:
         self._scope, self._send, self._piece = scope, send, piece

@@ -32,8 +32,6 @@ class Most:
     classes = 20
     """That outcomes may be one of: each is a curve of its own."""
     epsilons = 40
-    sketched = 20_000
-    """Rows that a preview looks at; of a larger table, so many that stand for all."""
     rough = 300
     """Rows that a rough preview looks at."""
     sample = 2000

@@ -69,13 +69,6 @@ class Table(BaseModel):
     bytes: int
 
 
-class Suggested(BaseModel):
-    lengthscale: Numbers
-    kernel: str
-    noise: float | None
-    spread: float | None
-
-
 class InputColumn(BaseModel):
     """What a public input is: numbers, levels of a category (by their numbers from 0), or days since."""
 
@@ -96,7 +89,6 @@ class InputFacts(BaseModel):
     decimals_unseen: bool
     """Whether no public column shows how decimals are written, and it may well be with a comma."""
     ranges: dict[str, Numbers]
-    suggested: Suggested | None
     sample: Rows
 
 

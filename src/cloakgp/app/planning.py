@@ -35,6 +35,7 @@ from cloakgp.release.plan import Plan
 from cloakgp.release.planner import Planner
 from cloakgp.release.planning import plan_from, planner_from
 from cloakgp.release.preview import Foreseen, noise_for, preview
+from cloakgp.release.settings import FUNCTION
 from cloakgp.release.settings import Settings as Chosen
 from cloakgp.workflow import tables, words
 from cloakgp.workflow.inputs import digest_of
@@ -44,10 +45,10 @@ from cloakgp.workflow.inputs import digest_of
 class Question:
     """What is asked, of which rows and of whom: all that a plan is made of, and all of it public."""
 
-    asked: Settings
-    """With its delta."""
+    data: str
+    """The table's name."""
     chosen: Chosen
-    """The same as the library has it."""
+    """What is asked, as the library has it; with its delta."""
     version: tuple[Any, ...]
     """Of the table."""
     X: FloatArray | None = None
@@ -72,7 +73,7 @@ class Question:
     def id(self) -> str:
         """The same whenever the same is asked of the same rows and people, wherever their table lies."""
         X = "" if self.complete is None else digest_of(self.complete)
-        table = {"data": self.asked.data, "inputs": X, "people": self.people.digest if self.people else ""}
+        table = {"data": self.data, "inputs": X, "people": self.people.digest if self.people else ""}
         text = json.dumps({**table, "settings": self._words}, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -82,8 +83,7 @@ class Question:
 
     def at_epsilon(self, epsilon: float) -> Question:
         """The same for another promise."""
-        asked = self.asked.model_copy(update={"epsilon": epsilon})
-        return replace(self, asked=asked, chosen=replace(self.chosen, epsilon=epsilon))
+        return replace(self, chosen=replace(self.chosen, epsilon=epsilon))
 
     def is_for(self, plan: Plan | None) -> bool:
         """Whether a plan keeps the very promise that is asked for."""
@@ -114,8 +114,8 @@ class Expected(NamedTuple):
     """Of what a reader will be off by: privacy and model together."""
     gp_std: FloatArray
     """Of what the model itself leaves unknown."""
-    exact: bool = True
     rough: bool = False
+    """About: of some rows that stand for all, or of the last plan of a design for another promise."""
 
     @classmethod
     def of(cls, plan: Plan) -> Expected:
@@ -137,7 +137,6 @@ class Planning:
         self._planners: Cache[Planner] = Cache(6e7, _numbers)  # that all together may hold, of 8 bytes each
         self._plans: Cache[Plan] = Cache(16)
         self._functions: Cache[tuple[Plan, Foreseen]] = Cache(2)
-        self._support: Cache[FloatArray | None] = Cache(64)
         self._queue = WorkQueue(at_once=3, waiting=21, each=8, patience=60.0)
 
     @contextmanager
@@ -150,15 +149,15 @@ class Planning:
         """What these settings ask of their table, or of one that lies at `path`."""
         path = self._uploads.path(asked.data) if path is None else path
         seen = version(path)  # first: it may be replaced any moment
-        most, grid = _most_rows(asked), asked.grid
+        chosen, most = asked.library, _most_rows(asked.library)
         more: dict[str, Any] = {"given": self._releases.given(asked)}
         read: dict[str, Any] = {}
         with public_work():
             tables.check_columns(path, asked.names)
-        if grid is not None:
+        if chosen.grid is not None:
             n = asked.n_people or self._uploads.rows(path, most)
             with public_work():
-                where = asked.test_points(grid.columns)
+                where = asked.test_points(chosen.grid.columns)
                 more |= {"n_rows": n, "reading": form_of(path, [], asked)}
         else:
             found, labels = self._uploads.inputs(path, asked.inputs, most, asked), None
@@ -174,74 +173,75 @@ class Planning:
             more |= {"columns": columns, "reading": found.form}
             read = {"X": found.X, "labels": labels, "complete": inputs.X, "people": people}
         with public_work():
-            asked = asked.model_copy(update={"delta": asked.delta or default_delta(n)})
             more |= {} if isinstance(asked.at, str) else {"at": where}
-            return Question(asked, asked.chosen(**more), seen, **read)
+            chosen = replace(chosen, delta=asked.delta or default_delta(n), **more)
+            return Question(asked.data, chosen, seen, **read)
 
     def plan(self, question: Question) -> Expected:
         """The plan for a question, and what to expect of it."""
-        if question.asked.in_stages:
-            return Expected.of(self._staged(question))
-        if question.asked.is_function:
-            return self._of_function(question, self._function(question))
+        if question.chosen.in_stages:
+            return Expected.of(self._made(question))
+        if question.chosen.kind == FUNCTION:
+            return self._of_function(question)._replace(plan=self._made(question))
         with public_work():
             plan = self._planner(question).plan(**question.promise, design=question.chosen.design)
             return Expected.of(replace(plan, question=question.chosen))
 
     def preview(self, asked: Settings, rough: bool = False) -> dict[str, Any]:
-        """How much noise there will be, and where: public, free, and exact unless there are many rows.
+        """How much noise there will be, and where: public, free, and exact unless the model is learned.
 
         If the whole takes long, a rough one is of some rows that stand for all.
         """
         start = time.perf_counter()
         with self.heavy():
             question = self.question(asked)
-            if question.asked.in_stages:
-                found = self._in_stages(question, rough and not self._plans.has(question.key()))
-            elif question.asked.is_function:
-                found = self._of_function(question)
-            else:
-                found = self._described(question, rough)
+            found = self._look(question, rough and not self._plans.has(question.key()))
             shown = _shown(question, found)
         return {**shown, "milliseconds": round(1000 * (time.perf_counter() - start))}
 
+    def _look(self, question: Question, rough: bool) -> Expected:
+        if question.chosen.in_stages:
+            return self._in_stages(question, rough)
+        if question.chosen.kind == FUNCTION:
+            return self._of_function(question)
+        return self._described(question, rough)
+
     def _in_stages(self, question: Question, rough: bool) -> Expected:
         few = self._few(question) if rough else None
-        found = Expected.of(self._staged(question) if few is None else few)
-        return found._replace(exact=False, rough=few is not None)
+        found = Expected.of(self._made(question) if few is None else few)
+        return found._replace(rough=few is not None)
 
-    def _described(self, question: Question, rough: bool = False) -> Expected:
-        """What does not hang on the promise is there already, or kept."""
+    def _described(self, question: Question, rough: bool) -> Expected:
+        """What does not hang on the promise is there already, or kept; roughly, of some rows."""
         assert question.complete is not None
-        chosen, many = question.chosen, len(question.complete) > 2 * Most.rough
-        rough_rows = rough and many and not self._planners.has((None, *question.key(*_PROMISED)))
-        if rough_rows and chosen.inducing is not None:
+        chosen, rows = question.chosen, len(question.complete)
+        sketch = rough and rows > 2 * Most.rough and not self._planners.has((None, *question.key(*_PROMISED)))
+        if sketch and chosen.inducing is not None:
             fewer = min(chosen.inducing, Most.rough // 3)
             question = replace(question, chosen=replace(chosen, inducing=fewer))
-        planner, share = self._sketch(question, rough_rows)
+        planner = self._planner(question, Most.rough if sketch else None)
         one_for_each = chosen.design == "posterior"  # of the designs: one for each promise
         with public_work():
             if one_for_each and not rough and not question.is_for(planner.last.get("posterior")):
                 planner.plan(**question.promise, design="posterior")
             promise = {**question.promise, "design": chosen.design, "calibration": "analytic"}
-            found = preview(planner, **promise, share=share)
+            found = preview(planner, **promise, share=len(planner.X) / rows if sketch else 1.0)
             last = planner.last[chosen.design]
-        near = rough_rows or (rough and one_for_each and not question.is_for(last))
+        near = sketch or (rough and one_for_each and not question.is_for(last))
         stds = found.noise_std, found.expected_error, found.gp_std
-        return Expected(last, planner.X_star, *stds, share == 1 and not near, near).checked()
+        return Expected(last, planner.X_star, *stds, near).checked()
 
-    def _of_function(self, question: Question, plan: Plan | None = None) -> Expected:
-        """From its own plan or, to look at it, from the last one for any promise."""
+    def _of_function(self, question: Question) -> Expected:
+        """From the last plan for any promise: the noise of all has the same shape."""
         planner = self._planner(question)
         where = planner.X_star
 
         def make() -> tuple[Plan, Foreseen]:
-            made = self._function(question) if plan is None else plan
+            made = self._made(question)
             return made, Foreseen.of(made, where)
 
         with public_work():
-            key = question.key(*_PROMISED)
-            made, foreseen = make() if plan is not None else self._functions.get(key, make)
+            made, foreseen = self._functions.get(question.key(*_PROMISED), make)
             scale = noise_for(made, **question.promise)
             noise = made.released_noise(where) * (scale / made.measurement.noise_scale)
             error, own = foreseen.error(foreseen.gain(scale)), np.sqrt(planner.smoother.posterior_variance)
@@ -255,7 +255,7 @@ class Planning:
 
     def designs(self, asked: Settings) -> dict[str, Any]:
         """What to expect of each design, for a model that is described."""
-        if asked.in_stages or asked.is_function:
+        if asked.library.in_stages or asked.kind == FUNCTION:
             raise bad_input("designs can be compared for predictions of numbers, by a model you describe.")
         with self.heavy():
             question = self.question(asked)
@@ -266,21 +266,16 @@ class Planning:
 
     def _point(self, other: Question, question: Question) -> dict[str, Any]:
         """One point of the curve; other promises are compared at the one that is asked for."""
-        paper, epsilon = None, other.chosen.epsilon
-        if other.asked.in_stages:
-            # Of few rows for each promise, or of all for each: a curve of both would have steps.
-            found = self._in_stages(other, rough=True)
-        elif other.asked.is_function:
-            found = self._of_function(other)
-        else:
-            found = self._described(other)
-            if epsilon <= 1:  # for which alone the paper's is proven
-                planner, share = self._sketch(other)
-                with public_work():
-                    volume = planner.last.get("volume") or planner.plan(**question.promise, design="volume")
-                    c = volume.certificate
-                    mu = calibrate(epsilon, c.delta, "classic", n_measurements=c.n_measurements)
-                    paper = share * _rms(volume.noise_std) * c.mu / mu  # it is unbiased: all else is the same
+        paper, epsilon, stages = None, other.chosen.epsilon, other.chosen.in_stages
+        # In stages, of few rows for each promise or of all for each: a curve of both would have steps.
+        found = self._look(other, rough=stages)
+        if not stages and other.chosen.kind != FUNCTION and epsilon <= 1:  # the paper's is proven there
+            planner = self._planner(other)
+            with public_work():
+                volume = planner.last.get("volume") or planner.plan(**question.promise, design="volume")
+                c = volume.certificate
+                mu = calibrate(epsilon, c.delta, "classic", n_measurements=c.n_measurements)
+                paper = _rms(volume.noise_std) * c.mu / mu  # it is unbiased: all else is the same
         return {
             "epsilon": epsilon,
             "rms": _rms(found.expected_error),
@@ -289,21 +284,12 @@ class Planning:
             "paper_rms": paper,
         }
 
-    def _sketch(self, question: Question, rough: bool = False) -> tuple[Planner, float]:
-        """What a plan to look at is made with, and by how much its noise is to be multiplied.
-
-        It is of the table itself; but of a large one it sees some rows, spread evenly, each of which stands
-        for several: as their mean would, with a smaller variance and, since it moves further, a larger noise.
-        """
-        assert question.complete is not None
-        rows, most = len(question.complete), Most.rough if rough else Most.sketched
-        if rows <= most or (question.chosen.inducing is None and not rough):
-            return self._planner(question), 1.0
-        planner = self._planner(question, most)
-        return planner, len(planner.X) / rows
-
     def _planner(self, question: Question, rows: int | None = None) -> Planner:
-        """For the whole table, or for so many of its rows, which stand for all."""
+        """For the whole table, or to look at for so many of its rows, spread evenly.
+
+        Each stands for several, as their mean would: with a smaller variance and, since it moves further, a
+        larger noise.
+        """
 
         def make() -> Planner:
             chosen, complete = question.chosen, question.complete
@@ -318,35 +304,14 @@ class Planning:
 
         return self._planners.get((rows, *question.key(*_PROMISED)), make)
 
-    def _function(self, question: Question) -> Plan:
-        def make() -> Plan:  # which has no test points: those are for looking at it
-            with public_work():
-                made = plan_from(replace(question.chosen, at=None), question.X, question.labels)
-                return replace(made, question=question.chosen)
-
-        return self._plans.get(question.key(), make)
-
-    def _staged(self, question: Question) -> Plan:
-        chosen, first = question.chosen, list[Plan]()
-
-        def plan(support: FloatArray | None = None) -> Plan:
-            known = chosen if support is None else replace(chosen, inducing=support)
-            with public_work():
-                made = plan_from(known, question.X, question.labels)
-                return replace(made, question=chosen)  # which is the same, however support was found
-
-        def choose() -> FloatArray | None:
-            first.append(plan())
-            support: FloatArray | None = first[0].rule.support
-            return support
+    def _made(self, question: Question) -> Plan:
+        chosen = question.chosen
 
         def make() -> Plan:
-            if question.X is None or chosen.kernel is not None:  # where the model says how many stand for all
-                return plan()
-            # Inputs that stand for many rows take long to choose, and are the same for all promises.
-            unlike = (*_PROMISED, "at", "bounds", "outcome", "classes", "given")
-            support = self._support.get(question.key(*unlike), choose)
-            return first[0] if first else plan(support)
+            # A function has no test points: those are for looking at it.
+            asked = replace(chosen, at=None) if chosen.kind == FUNCTION else chosen
+            with public_work():
+                return replace(plan_from(asked, question.X, question.labels), question=chosen)
 
         return self._plans.get(question.key(), make)
 
@@ -377,27 +342,27 @@ _PROMISED = ("epsilon", "delta", "design")
 
 def _shown(question: Question, found: Expected) -> dict[str, Any]:
     """A preview, as it is sent: with a certificate only if a plan was made for just this promise."""
-    asked, plan, c = question.asked, found.plan, found.plan.certificate
+    chosen, plan, c = question.chosen, found.plan, found.plan.certificate
     promise = {**question.promise, "n_measurements": c.n_measurements}
-    assumed, bounds, in_stages = c, question.chosen.bounds, asked.in_stages
+    assumed, bounds, in_stages = c, chosen.bounds, chosen.in_stages
     if not question.is_for(plan):
         mu = calibrate(**promise)
         assumed = replace(c, **question.promise, mu=mu, delta_slack=delta_slack(mu, **promise))
     numeric, axes = numeric_inputs(plan), None
-    if len(asked.inputs) == len(numeric) == 2:
-        drawn = plane(asked.inputs, numeric)
+    if len(chosen.inputs) == len(numeric) == 2:
+        drawn = plane(chosen.inputs, numeric)
         up = found.points[:, drawn.up]
         axes = {"places": [drawn.across, drawn.up], "aspect": drawn.aspect(float(up.min()), float(up.max()))}
     with public_work():
         unknown = will_be_unknown(plan, found.points, found.expected_error)
-    own = assumed is c and not found.rough and (found.exact or in_stages)
     return {
         **found._asdict(),
         **question.promise,
         "unknown": unknown,
         "summary": words.noise_summary(found.noise_std, bounds),
         "error_summary": words.noise_summary(found.expected_error, bounds),
-        "certificate": c.to_dict() if own else None,
+        "exact": not (found.rough or in_stages),
+        "certificate": c.to_dict() if assumed is c and not found.rough else None,
         "promise": [] if in_stages and found.rough else words.promise(assumed),
         "plane": axes,
     }
@@ -417,10 +382,10 @@ def _rms(noise: FloatArray) -> float:
     return float(np.sqrt(np.mean(noise**2)))
 
 
-def _most_rows(asked: Settings) -> int:
-    if asked.is_function:
+def _most_rows(chosen: Chosen) -> int:
+    if chosen.kind == FUNCTION:
         return Most.function_rows
-    return Most.rows if asked.in_stages or asked.inducing is not None else Most.exact_rows
+    return Most.rows if chosen.in_stages or chosen.inducing is not None else Most.exact_rows
 
 
 def _numbers(planner: Planner) -> float:

@@ -78,7 +78,10 @@ class Plans:
         kept = {
             "id": plan_id,
             "name": name,
-            "settings": question.asked.model_dump(exclude_none=True),
+            "settings": asked.model_copy(update={"delta": question.chosen.delta}).model_dump(
+                exclude_none=True
+            ),
+            "chosen": question.chosen.words(),
             "certificate": expected.plan.certificate.to_dict(),
             "summary": words.noise_summary(expected.noise_std, question.chosen.bounds),
             "error_summary": words.noise_summary(expected.expected_error, question.chosen.bounds),

@@ -12,11 +12,11 @@ import numpy as np
 from cloakgp.app.errors import bad_input, public_work
 from cloakgp.app.limits import Most
 from cloakgp.app.releases import Releases
-from cloakgp.app.settings import AskMap, as_points, coded
+from cloakgp.app.settings import AskMap, AskPicture, Drawn, as_points, coded, level
 from cloakgp.app.work import Cache, current
 from cloakgp.core.checks import FloatArray
 from cloakgp.data.chunks import spread_evenly
-from cloakgp.data.columns import Column
+from cloakgp.data.columns import Columns
 from cloakgp.ledger import Ledger
 from cloakgp.measure.statistics import Present
 from cloakgp.plots import learned_settings, surface_of
@@ -81,7 +81,6 @@ class Reader:
                 numbers |= {name: found.get(own) for name, own in _NUMBERS.items()}
                 numbers["unknown"] = is_unknown(release, where) if denoised else None
             X = where[:0] if release.plan.hides_inputs else release.plan.shown_inputs
-            columns = release.plan.columns
             return {
                 **self._releases.get(release_id),
                 **numbers,
@@ -89,7 +88,7 @@ class Reader:
                 "model_check": release_files.model_check(release),
                 "has_map": has_map(release, inputs, coordinates=()),  # of any two
                 "points": where,
-                "columns": None if columns is None else columns.inputs,
+                "columns": _columns(release).inputs,
                 "inputs_sample": spread_evenly(X, Most.sample),
                 "density": _density_of(release),
             }
@@ -100,7 +99,7 @@ class Reader:
         """Mean, std and interval anywhere, or each class's; one question has one answer for ever."""
         release = self._releases.load(release_id)
         with public_work():
-            X = as_points(release.plan.columns, points, release_files.n_inputs(release))
+            X = as_points(_columns(release), points)
             found = release_files.predictions(release, X, level, include_noise)
             if not all(np.isfinite(values).all() for values in found.values()):
                 raise bad_input("points: the prediction is not a finite number at some of them.")
@@ -115,15 +114,15 @@ class Reader:
             where = release_files.default_points(release)
             return tables.encoded(release_files.released_table(release, inputs, where))
 
-    def picture(self, release_id: str, kind: str, view: str = "", asked: AskMap | None = None) -> bytes:
+    def picture(self, release_id: str, kind: str, asked: AskPicture) -> bytes:
         """The most telling picture, or a map that somebody chose, as .png, .svg or .pdf."""
-        if asked is None:
+        if not asked.model_fields_set:
             release, inputs, output = self._named(release_id)
             with drawing():
                 return next(release_pictures(release, inputs, output)).encoded(kind)
         release, chosen = self._chosen(release_id, asked)
         with drawing():
-            return release_map(release, view, **chosen).encoded(kind)
+            return release_map(release, asked.view, **chosen).encoded(kind)
 
     def report(self, release_id: str, ledger: Ledger | None) -> str:
         """The report, as HTML; with what is left of the budget, if there is a ledger to ask."""
@@ -194,16 +193,15 @@ class Reader:
 
         return self._maps.get((coarse, *which), make)
 
-    def _chosen(self, release_id: str, asked: AskMap) -> tuple[Release, dict[str, Any]]:
+    def _chosen(self, release_id: str, asked: Drawn) -> tuple[Release, dict[str, Any]]:
         """A release that has a map, and what is to be on it."""
         release, names, output = self._named(release_id)
         if not has_map(release, names, coordinates=()):  # of any two
             raise bad_input("this release has no map: it needs two inputs that are numbers.")
         with public_work():
-            held = _held(release, names, asked.held)
-        axes = {"coordinates": asked.coordinates, "geographic": asked.geographic, "held": held}
-        named = {"names": names, "output": output, "of": _class(release, asked.of)}
-        return release, {**axes, **named}
+            held = _held(release, asked.held)
+        axes = asked.model_dump(include=set(Drawn.model_fields))
+        return release, {**axes, "names": names, "output": output, "held": held}
 
 
 def _by_class(release: Release, found: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -271,23 +269,19 @@ def _range(values: FloatArray, weights: FloatArray, likely: float = 0.9) -> dict
     return {"about": float(about), "low": float(kept.min()), "high": float(kept.max())}
 
 
-def _class(release: Release, of: str | None) -> str | None:
-    """The class that is meant: the first if nobody says; none where there are no classes."""
-    named = [str(one) for one in classes_of(release)]
-    if of is not None and of not in named:
-        raise bad_input("of: must be one of the release's classes, or be left out where it has none.")
-    return of or next(iter(named), None)
+def _columns(release: Release) -> Columns:
+    assert release.plan.columns is not None  # a table has names
+    return release.plan.columns
 
 
-def _held(release: Release, names: list[str], held: dict[str, Any]) -> dict[str, Any]:
+def _held(release: Release, held: dict[str, Any]) -> dict[str, Any]:
     """Where inputs are held, as the library has it: levels by themselves, dates as numbers."""
-    columns, found = release.plan.columns, {}
-    for name, cell in held.items():
-        if name not in names:
-            raise bad_input(f"held: there is no input {name!r:.100}.")
-        column = Column(name) if columns is None else columns.inputs[names.index(name)]
-        number = float(coded(column, [cell], "held")[0])
-        if column.levels and number not in range(len(column.levels)):
-            raise bad_input(f"held: must be a level of {name!r}; got {cell!r:.100}.")
-        found[name] = column.levels[int(number)] if column.levels else number
-    return found
+    found = {}
+    for column in _columns(release).inputs:
+        if column.name in held:
+            cell = held[column.name]
+            if column.levels:
+                found[column.name] = level(column, cell)
+            else:
+                found[column.name] = float(coded(column, [cell], "held")[0])
+    return held | found

@@ -21,7 +21,7 @@ from cloakgp.app.checked_ledger import CheckedLedger, Left, Receipts, left
 from cloakgp.app.errors import REMEDY, Problem, ReadOnly, busy, conflict, public_work, spending, stopped
 from cloakgp.app.plans import Plans
 from cloakgp.app.releases import Releases
-from cloakgp.app.settings import AskQuote, ReleaseAsked, Settings
+from cloakgp.app.settings import AskQuote, ReleaseAsked
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.work import current, listening
 from cloakgp.core import checks
@@ -32,8 +32,9 @@ from cloakgp.ledger import Entry, LedgerError
 from cloakgp.ledger.balances import Terms
 from cloakgp.ledger.charging import Account
 from cloakgp.release import opening
+from cloakgp.release.settings import Settings
 from cloakgp.workflow import private_step
-from cloakgp.workflow.spending import Request, quote, request_name
+from cloakgp.workflow.spending import Request, quote, request_name, rounded_down
 
 log = logging.getLogger("cloakgp.app")
 _UNFINISHED = (
@@ -125,6 +126,7 @@ class Releasing:
                 "created": stamp(utc_now()),
                 "by": person.name,
                 "settings": plan["settings"],
+                "chosen": plan["chosen"],
                 "labels": labels,
                 "request": _request_name(plan, asked.number),
                 **asked.model_dump(include={"dataset", "why", "missing", "number"}),
@@ -236,7 +238,7 @@ class Releasing:
 
 def _request_of(plan: dict[str, Any]) -> Request:
     """What a plan's settings ask of the private step."""
-    return Request.of(Settings.model_validate(plan["settings"]).chosen())
+    return Request.of(Settings.from_words(plan["chosen"]))
 
 
 def _request_name(plan: dict[str, Any], number: int) -> str:
@@ -276,7 +278,7 @@ def _check_number(number: int, count: int) -> None:
 
 def _quote_words(dataset: str, fits: bool, known: bool, before: Left, after: Left) -> str:
     """What a quote says to people."""
-    left = [_down(each.release) for each in (before, after)]
+    left = [rounded_down(each.release) for each in (before, after)]
     if known:
         return f"This was released before from the budget of {dataset}: the same answer again costs nothing."
     if not fits:
@@ -288,8 +290,3 @@ def _quote_words(dataset: str, fits: bool, known: bool, before: Left, after: Lef
         f"{dataset} has epsilon {left[0]} left for one more release now, and {left[1]} after this one. It "
         "cannot be undone."
     )
-
-
-def _down(epsilon: float) -> str:
-    """Four digits, rounded down: what is said to be left must fit."""
-    return f"{int(epsilon * 1e4 * (1 + 2e-9)) / 1e4:g}"

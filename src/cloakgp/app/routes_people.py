@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 import cloakgp
 from cloakgp.app import accounts, models, settings
-from cloakgp.app.accounts import COOKIE, HOURS
+from cloakgp.app.accounts import COOKIE
 from cloakgp.app.checked_ledger import left
 from cloakgp.app.errors import REMEDY, Problem, conflict, not_found, public_work, spending
 from cloakgp.app.guard import client_of
@@ -178,8 +178,9 @@ def _me(person: accounts.Person, state: State) -> models.Me:
 
 
 def _give_cookie(response: Response, request: Request, cookie: str) -> None:
-    secure = request.url.scheme == "https" or request.app.state.cloakgp.any_host
-    response.set_cookie(COOKIE, cookie, max_age=HOURS * 3600, httponly=True, samesite="strict", secure=secure)
+    state: State = request.app.state.cloakgp
+    secure, seconds = request.url.scheme == "https" or state.any_host, 3600 * state.sessions.hours
+    response.set_cookie(COOKIE, cookie, max_age=seconds, httponly=True, samesite="strict", secure=secure)
 
 
 def _dataset(checked: Ledger, name: str) -> Any:

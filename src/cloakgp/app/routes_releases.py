@@ -74,7 +74,7 @@ def inputs(name: TableName, asked: settings.AskInputs, person: Custodian, state:
     """Ranges and a sample of the columns that are public inputs. What is wrong with them is said by row."""
     state.plans.check_roles(name, asked.inputs, asked.output)
     found = state.uploads.inputs(state.uploads.path(name), asked.inputs, 2_000_000, asked)  # rows
-    return facts_of_inputs(found, asked.bounds)
+    return facts_of_inputs(found)
 
 
 @data.post("/{name}/people", response_model=models.PeopleFacts)
@@ -207,7 +207,7 @@ def picture(
 ) -> Response:
     """A picture to put into a document: the most telling one, or the map that one chooses."""
     with state.planning.heavy():
-        contents = state.reader.picture(release_id, kind, asked.view, asked.map())
+        contents = state.reader.picture(release_id, kind, asked)
     return _download(contents, _PICTURES[kind], f"{release_id}.{kind}")
 
 

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -122,6 +122,7 @@ def serve(
     behind_proxy: bool = False,
     demo: bool = False,
     limits: Limits | None = None,
+    announce: Callable[[str | None], None] | None = None,
 ) -> None:
     """Serve the app until it is interrupted.
 
@@ -140,6 +141,9 @@ def serve(
     demo : bool
         Put generated data and a budget for them into the data folder.
     limits : Limits, optional
+    announce : callable, optional
+        Told of the link to open once the app listens, None where people sign in with tokens. If absent, that
+        is printed.
     """
     folder = Folder("cloakgp-data" if data is None else data)
     near = is_loopback(host)
@@ -171,7 +175,10 @@ def serve(
         with ListeningSocket(
             connections, socket.create_server((host, port), family=family, backlog=2048)
         ) as listening:
-            _announce(state, host, listening.getsockname()[1], tls is not None, near)
+            shown = f"[{host}]" if ":" in host else host
+            address = f"{'https' if tls else 'http'}://{shown}:{listening.getsockname()[1]}"
+            print(f"cloakgp app at {address}, data in {state.folder.path}", file=sys.stderr)
+            (announce or _print_link)(f"{address}/enter/{state.sessions.new_link()}" if near else None)
             uvicorn.Server(config).run(sockets=[listening])
 
 
@@ -213,14 +220,9 @@ async def _threads(app: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-def _announce(state: State, host: str, port: int, tls: bool, near: bool) -> None:
-    shown = f"[{host}]" if ":" in host else host
-    address = f"{'https' if tls else 'http'}://{shown}:{port}"
-    print(f"cloakgp app at {address}, data in {state.folder.path}", file=sys.stderr)
-    if near:
-        print(f"open this link; it works once:\n  {address}/enter/{state.sessions.new_link()}", flush=True)
-    else:
-        print("people sign in with their tokens.", flush=True)
+def _print_link(link: str | None) -> None:
+    how = "people sign in with their tokens." if link is None else f"open this link; it works once:\n  {link}"
+    print(how, flush=True)
 
 
 class _Plain(logging.Formatter):

@@ -13,7 +13,7 @@ from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, Json, model_validator
+from pydantic import BaseModel, ConfigDict, Field, Json, PrivateAttr, model_validator
 
 from cloakgp.app.errors import bad_input, public_work
 from cloakgp.app.folder import ID, UPLOAD_NAME
@@ -21,14 +21,14 @@ from cloakgp.app.limits import Most
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentError
-from cloakgp.data.columns import NUMBER, Column, Columns
+from cloakgp.data.columns import Column, Columns
 from cloakgp.data.frames import Cells, Table, objects
 from cloakgp.data.grid import Grid
 from cloakgp.designs import DESIGNS, DesignName
 from cloakgp.kernels.specs import parse
 from cloakgp.model.outcome import OutcomeName, outcome_named
 from cloakgp.release import points
-from cloakgp.release.settings import FUNCTION, ROWS, check_together
+from cloakgp.release.settings import ROWS, check_together
 from cloakgp.release.settings import Settings as Chosen
 from cloakgp.workflow.tables import numbers_named
 
@@ -204,6 +204,8 @@ class Settings(Written):
     max_rows: Annotated[int, Field(ge=1, le=Most.rows_of_a_person)] | None = None
     """Rows of each person that count, at most; others are left out by a rule that looks at no one else."""
 
+    _library: Chosen = PrivateAttr()
+
     @model_validator(mode="after")
     def _together(self) -> Settings:
         """What is said must go together, and be what the library's own settings may be."""
@@ -214,36 +216,32 @@ class Settings(Written):
         with public_work():
             check_together(said | {"protect": self.protect, "classes": (), "outcome": self.outcome})
             self._check_own()
-            chosen = self.chosen(delta=self.delta or 0.5)  # what is not said hangs on the number of rows
-        self.bounds = list(chosen.bounds)
+            self._library = self._as_library()
+        self.bounds = list(self._library.bounds)
         return self
 
     def _check_own(self) -> None:
         """What this face has besides: a box by input, fewer options, and limits."""
         learned, hidden = self.kernel is None, self.hides_inputs
-        if len(self.classes or ()) not in outcome_named(self.outcome).class_numbers:
-            expected = "must be no and yes of a yes/no outcome, or three or more of one of several classes"
-            raise ArgumentError("classes", expected)
-        wrong = {
-            "kernel": learned == (self.model == "kernel"),
-            "given": self.given is not None and not learned,
-            "inducing": self.inducing is not None and (learned or hidden),
-        }
-        needed = {"box": hidden, "n_people": hidden and bool(self.people)}
-        for name in [name for name, is_wrong in wrong.items() if is_wrong]:
-            raise ArgumentError(
-                name, f"does not go with a model that is {'learned' if learned else 'described'}"
-            )
-        for name in [name for name, is_needed in needed.items() if is_needed and getattr(self, name) is None]:
-            raise ArgumentError(name, "must be given where whole rows are protected")
+        numbers, rows = outcome_named(self.outcome).class_numbers, (self.n_people or 0) * (self.max_rows or 0)
+        classes = "must be no and yes of a yes/no outcome, or three or more of one of several classes"
+        model = f"does not go with a model that is {'learned' if learned else 'described'}"
+        needed = "must be given where whole rows are protected"
         # By what is public: how many rows the table has is not, where people have several.
-        if (self.n_people or 0) * (self.max_rows or 0) > Most.rows:
-            remedy = "Let fewer rows of each person count, or use the library on a larger machine."
-            raise ArgumentError(
-                "max_rows", f"times n_people must be at most {Most.rows} in the app", "", remedy
-            )
-        if self.box is not None and set(self.box) != set(self.inputs):
-            raise ArgumentError("box", "must have a range, or levels, for each input and for nothing else")
+        many = f"times n_people must be at most {Most.rows} in the app; the library may do more"
+        each = "must have a range, or levels, for each input and for nothing else"
+        for name, is_wrong, expected in (
+            ("classes", len(self.classes or ()) not in numbers, classes),
+            ("kernel", learned == (self.model == "kernel"), model),
+            ("given", self.given is not None and not learned, model),
+            ("inducing", self.inducing is not None and (learned or hidden), model),
+            ("box", hidden and self.box is None, needed),
+            ("n_people", hidden and self.people is not None and self.n_people is None, needed),
+            ("max_rows", rows > Most.rows, many),
+            ("box", self.box is not None and set(self.box) != set(self.inputs), each),
+        ):
+            if is_wrong:
+                raise ArgumentError(name, expected)
 
     @property
     def hides_inputs(self) -> bool:
@@ -251,14 +249,9 @@ class Settings(Written):
         return self.protect == ROWS
 
     @property
-    def is_function(self) -> bool:
-        """Whether a whole function is released."""
-        return self.kind == FUNCTION
-
-    @property
-    def in_stages(self) -> bool:
-        """Whether the release is made in stages, be it one: its error can be forecast, and not more."""
-        return self.kernel is None or self.hides_inputs or outcome_named(self.outcome).link is not None
+    def library(self) -> Chosen:
+        """The same as the library has it."""
+        return self._library
 
     @property
     def names(self) -> list[str]:
@@ -270,37 +263,36 @@ class Settings(Written):
         """Columns that nothing but the private step may read."""
         return set(self.names) if self.hides_inputs else {self.output}
 
-    @property
-    def grid(self) -> Grid | None:
-        """The cells of the box, which are all that is known of private inputs."""
+    def _as_library(self) -> Chosen:
+        own = {
+            one.name: value for one in fields(Chosen) if (value := getattr(self, one.name, None)) is not None
+        }
+        own["at"] = self.at if isinstance(self.at, str) else self.at.points
         if self.box is None:
-            return None
-        box = {name: self.box[name].model_dump() for name in self.inputs}
-        extents = {name: each.get("levels") or (each["low"], each["high"]) for name, each in box.items()}
-        grid = Grid(extents, {name: each["cells"] for name, each in box.items() if "cells" in each})
+            own["columns"] = numbers_named(self.inputs, self.output, self.people)
+        else:
+            own["grid"] = self._grid(self.box)
+        if self.kernel is not None:
+            own["kernel"] = parse(self.kernel)
+        return Chosen(**{**own, "classes": tuple(self.classes or ())})
+
+    def _grid(self, box: dict[str, Range | Levels]) -> Grid:
+        """The cells of the box, which are all that is known of private inputs."""
+        said = {name: box[name].model_dump() for name in self.inputs}
+        extents = {name: each.get("levels") or (each["low"], each["high"]) for name, each in said.items()}
+        grid = Grid(extents, {name: each["cells"] for name, each in said.items() if "cells" in each})
         if len(grid) > Most.cells:
             expected, remedy = f"must have at most {Most.cells} cells in the app", "Leave an input out."
             raise ArgumentError("box", expected, str(len(grid)), remedy)
         return grid
 
-    def chosen(self, **more: Any) -> Chosen:
-        """The same as the library has it; `more` is what a table, or its owner, knows besides."""
-        own = {
-            one.name: value for one in fields(Chosen) if (value := getattr(self, one.name, None)) is not None
-        }
-        own["at"] = self.at if isinstance(self.at, str) else self.at.points
-        if self.grid is None:
-            own["columns"] = numbers_named(self.inputs, self.output, self.people)
-        if self.kernel is not None:
-            own["kernel"] = parse(self.kernel)
-        return Chosen(**{**own, "classes": tuple(self.classes or ()), **more})
-
     def test_points(self, columns: Columns, X: Sized = ()) -> FloatArray:
         """Where predictions are wanted, if that is not too many points. `X` are the inputs, where public."""
+        grid = self.library.grid
         if not isinstance(self.at, str):
-            where = checks.matrix(as_points(columns, self.at.points, len(columns.inputs)), "points")
+            where = checks.matrix(as_points(columns, self.at.points), "points")
         else:
-            where = points.grid(self.at, X, columns) if self.grid is None else points.over(self.grid, self.at)
+            where = points.grid(self.at, X, columns) if grid is None else points.over(grid, self.at)
         many = len(X) > Most.rows_of_many_points
         points.check_number("at", len(where), Most.points_of_many_rows if many else Most.points)
         return where
@@ -313,13 +305,12 @@ class SignIn(Asked):
 
 
 class AskInputs(Written):
-    """Which columns are public inputs; `output`, if given, must not be one; `bounds` helps to suggest."""
+    """Which columns are public inputs; `output`, if given, must not be one."""
 
-    model_config = example(inputs=["age"], output="height", bounds=[50.0, 170.0])
+    model_config = example(inputs=["age"], output="height")
 
     inputs: Inputs
     output: Name | None = None
-    bounds: Bounds | None = None
 
 
 class AskPeople(Asked):
@@ -431,72 +422,59 @@ class AskPredictions(Asked):
     include_noise: bool = False
 
 
-class AskMap(Asked):
-    """Which two inputs are across and up, and where the others are held; all as suggested, if absent."""
-
-    model_config = example(coordinates=["lon", "lat"], geographic=True, held={"bedrooms": 3.0}, coarse=True)
+class Drawn(BaseModel):
+    """Which two inputs are across and up, and whose probability is drawn; as suggested, if absent."""
 
     coordinates: Pair | None = None
     geographic: bool | None = None
     """Whether these are longitude and latitude; their names say if absent."""
     held: Held = Field(default_factory=dict)
+    """Where the other inputs are held."""
     of: Class | None = None
-    """Of several classes: whose probability is drawn; the first one's if absent."""
+    """Of several classes: which one; the first if absent."""
+
+
+class AskMap(Drawn):
+    """Which two inputs are across and up, and where the others are held; all as suggested, if absent."""
+
+    model_config = example(coordinates=["lon", "lat"], geographic=True, held={"bedrooms": 3.0}, coarse=True)
+
     coarse: bool = False
     """Of few points, without privacy's share, unless the whole is there; ask again for that."""
 
 
-class AskPicture(BaseModel):
+class AskPicture(Drawn):
     """What a picture is to show, in an address: the most telling one if nothing is said, else a map."""
 
     model_config = ConfigDict(extra="forbid")
 
     view: Literal["prediction", "uncertainty", "privacy"] = "prediction"
-    coordinates: Pair | None = None
-    """Twice: which inputs are across and up."""
-    geographic: bool | None = None
     held: Json[Held] = Field(default_factory=dict)
-    """Where other inputs are held, as JSON: {"bedrooms": 3}."""
-    of: Class | None = None
-
-    def map(self) -> AskMap | None:
-        """The map that is meant; None if nothing is said."""
-        if not self.model_fields_set:
-            return None
-        return AskMap.model_validate(self.model_dump(exclude={"view"}))
+    """As JSON: {"bedrooms": 3}."""
 
 
-def as_points(columns: Columns | None, rows: list[list[Any]], width: int) -> FloatArray:
+def as_points(columns: Columns, rows: list[list[Any]]) -> FloatArray:
     """(n, D) points as they were sent: levels and dates by texts, and numbers as they are."""
-    if {len(row) for row in rows} != {width}:
-        raise bad_input(f"points: each must have {width} number(s), one for each input.")
-    if not any(isinstance(cell, str) for row in rows for cell in row):
-        return np.asarray(rows, dtype=np.float64)
-    if columns is None:
-        raise bad_input("points: must be numbers. This release does not know of levels or dates.")
-    sent = list(zip(*rows, strict=True))
-    return np.column_stack([coded(one, cells) for one, cells in zip(columns.inputs, sent, strict=True)])
+    if {len(row) for row in rows} != {len(columns.inputs)}:
+        raise bad_input(f"points: each must have {len(columns.inputs)} number(s), one for each input.")
+    sent = zip(columns.inputs, zip(*rows, strict=True), strict=True)
+    return np.column_stack([coded(column, cells) for column, cells in sent])
 
 
 def coded(column: Column, cells: Sequence[Any], what: str = "points") -> FloatArray:
     """(n,) numbers for the cells of one column: levels and dates by texts, and numbers as they are."""
-    texts = [isinstance(cell, str) for cell in cells]
-    if column.kind == NUMBER and any(texts):
-        first = cells[texts.index(True)]
-        raise bad_input(f"{what}: must hold numbers in {column.name!r}; got {first!r:.100}.")
-    if not any(texts):
+    if not any(isinstance(cell, str) for cell in cells):
         return np.asarray(cells, dtype=np.float64)
-    if not all(texts):
-        raise bad_input(f"{what}: must hold texts in {column.name!r}, or numbers, and not both.")
-    named = Columns((column,))
-    table = Table({column.name: Cells(objects(_level(column, cell) for cell in cells))})
-    numbers: FloatArray = named.numbers(table, what)[:, 0]
+    table = Table({column.name: Cells(objects(level(column, cell) for cell in cells))})
+    numbers: FloatArray = Columns((column,)).numbers(table, what)[:, 0]
     return numbers
 
 
-def _level(column: Column, text: str) -> Any:
-    """A level by its name, as its column has it."""
-    kind, text = type(next(iter(column.levels), "")), text.strip()
+def level(column: Column, cell: Any) -> Any:
+    """A level by its name, as its column has it; what is no text as it is."""
+    if not isinstance(cell, str):
+        return cell
+    kind, text = type(next(iter(column.levels), "")), cell.strip()
     if kind is bool:
         return {"true": True, "false": False}.get(text.lower(), text)
     return int(text) if kind is int and re.fullmatch(r"[+-]?[0-9]+", text) else text

@@ -29,14 +29,13 @@ from cloakgp.app.accounts import new_id
 from cloakgp.app.errors import Problem, bad_input, conflict, not_found, public_work, too_large
 from cloakgp.app.folder import UPLOAD_NAME, Folder
 from cloakgp.app.limits import Most
-from cloakgp.app.settings import USUAL, Encoding, Written
+from cloakgp.app.settings import Encoding, Written
 from cloakgp.app.work import Cache
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import InputError
-from cloakgp.data import formats
 from cloakgp.data.chunks import spread_evenly
 from cloakgp.data.columns import Columns
-from cloakgp.data.file_cells import irregular, read_csv
+from cloakgp.data.file_cells import n_rows
 from cloakgp.data.formats import SAVE_AS, Format, is_parquet, is_spreadsheet
 from cloakgp.data.people import ALIKE, People, as_people
 from cloakgp.files import atomic
@@ -211,18 +210,11 @@ def columns_of(path: Path) -> list[str]:
 
 
 def rows_of(path: Path) -> int:
-    """How many rows a regular table has; no cell is decoded for it."""
-    if is_parquet(path):
-        return int(tables.open_parquet(path).metadata.num_rows)
-    import pyarrow
-
-    form = formats.detect(path)
-    options = formats.csv_options(form, [f"no column {new_id()}"], pyarrow.string())
-    options["convert_options"].include_missing_columns = True
-    table = read_csv(path, form, options)
-    if table is None:
-        raise irregular(path)
-    return int(table.num_rows)
+    """How many rows a table has; no cell is decoded for it."""
+    rows = n_rows(path)
+    if rows < 1:
+        raise InputError("a table must have a row at least, below the names of its columns.")
+    return rows
 
 
 def form_of(path: Path, public: Sequence[str], written: Written) -> Format | None:
@@ -249,11 +241,10 @@ def read_inputs(path: Path, inputs: Sequence[str], written: Written) -> TableInp
     return TableInputs(X, columns, form)
 
 
-def facts_of_inputs(found: TableInputs, bounds: list[float] | None) -> dict[str, Any]:
-    """What the app shows of public inputs: what they are, ranges, a sample, and a kernel to begin with."""
+def facts_of_inputs(found: TableInputs) -> dict[str, Any]:
+    """What the app shows of public inputs: what they are, ranges, and a sample."""
     X, columns, form = found.X[~np.isnan(found.X).any(axis=1)], found.columns, found.form
     low, high = X.min(axis=0), X.max(axis=0)
-    numeric = [place for place in range(X.shape[1]) if place not in columns.categories]
     # Where there may be commas, only fractions tell how decimals are written.
     open_to_both = form is not None and form.delimiter != "," and form.decimal == "."
     return {
@@ -263,23 +254,8 @@ def facts_of_inputs(found: TableInputs, bounds: list[float] | None) -> dict[str,
         "written": None if form is None else str(form),
         "decimals_unseen": open_to_both and bool((np.rint(X) == X).all()),
         "ranges": {name: [float(a), float(b)] for name, a, b in zip(columns.names, low, high, strict=True)},
-        "suggested": _suggested((high - low)[numeric], bounds),
         "sample": spread_evenly(X, Most.sample),
     }
-
-
-def _suggested(widths: FloatArray, bounds: list[float] | None) -> dict[str, Any] | None:
-    """From the ranges of the inputs and from the bounds, which are public."""
-    if not len(widths) or not (widths > 0).all():
-        return None
-    scales = [float(f"{USUAL.lengthscale_share * width:.2g}") for width in widths]
-    scale = f"{scales[0]:g}" if len(scales) == 1 else f"[{', '.join(f'{each:g}' for each in scales)}]"
-    if bounds is None or not bounds[0] < bounds[1]:
-        return {"lengthscale": scales, "kernel": f"{USUAL.family}({scale})", "noise": None, "spread": None}
-    width = bounds[1] - bounds[0]
-    spread, scatter = (float(f"{share * width:.2g}") for share in (USUAL.spread_share, USUAL.scatter_share))
-    kernel = f"{USUAL.family}({scale}, variance={spread**2:g})"
-    return {"lengthscale": scales, "kernel": kernel, "noise": scatter**2, "spread": spread}
 
 
 def safe_name(shown: str, start: bytes, longest: int = 60) -> str:

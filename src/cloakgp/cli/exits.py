@@ -69,7 +69,7 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
         try:
             with one_blas_thread(), warnings.catch_warnings():
                 warnings.simplefilter("once", WeakPromiseWarning)
-                warnings.showwarning = functools.partial(_warn, warnings.showwarning)
+                warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
                 answer = function(**own.gathered(given))
         except (Exception, KeyboardInterrupt) as error:
             code = exit_code(error)
@@ -93,16 +93,6 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
 
     run.__dict__.update(__signature__=own.signature, own=own)
     return run
-
-
-def _warn(
-    shown: Callable[..., None], message: Any, category: type[Warning], *where: Any, **more: Any
-) -> None:
-    """Say in a line that a promise is weak; other warnings are shown as ever."""
-    if category is WeakPromiseWarning:
-        note(f"warning: {message}")
-    else:
-        shown(message, category, *where, **more)
 
 
 def exit_code(error: BaseException) -> int | None:

@@ -20,7 +20,7 @@ from cloakgp.model.outcome import outcome_named
 from cloakgp.plots import learned_settings
 from cloakgp.release.plan_file import PlanFile
 from cloakgp.release.release import Release
-from cloakgp.release.settings import PREDICTIONS, Settings
+from cloakgp.release.settings import PREDICTIONS
 from cloakgp.workflow import pictures, releases, report, tables, words
 from cloakgp.workflow.inputs import open_ids, open_inputs, points_of
 from cloakgp.workflow.shell_words import in_shell_words
@@ -109,12 +109,19 @@ def _show_plan(file: Path) -> Answer:
     inducing = s.inducing if np.ndim(s.inducing) == 0 else len(s.inducing)
     public, direct = known and not hidden, not s.in_stages
     outcome = outcome_named(s.outcome, s.classes)
+    exactly = "; ids exactly as they are written" if s.ids == EXACT else ""
+    shared = f"outcomes of one go together by {s.within:g}"
+    if hidden:
+        shared = f"at most {s.max_rows} rows of each count"
     rows = [
         ("private inputs" if hidden else "public inputs", ", ".join(s.inputs)),
         ("box", words.range_words(s.grid)),
-        *_table_rows(s),
+        *(words.column_rows(s.columns) if s.columns is not None and is_coded(s.columns) else ()),
+        ("missing inputs", s.missing_inputs == "drop" and "such rows are left out"),
+        *((f"season of {name}", str(period)) for name, period in s.seasons),
+        ("the table is", s.reading),
         ("private output", s.output),
-        ("column of people", s.people and _people_words(s)),
+        ("column of people", s.people and f"{s.people}; {shared}{exactly}"),
         ("promise", words.promise_words(s.epsilon, s.delta, stored.certificate["unit"])),
         ("outcomes are", outcome.told and outcome.in_detail),
         ("bounds", not outcome.fixed_bounds and words.bounds_words(s.bounds)),
@@ -139,26 +146,6 @@ def _show_plan(file: Path) -> Answer:
     }
     text = table(words.there(rows), numbers=False)
     return Answer(found, f"{file.name}: a plan. Nothing was spent for it.\n{text}")
-
-
-def _table_rows(settings: Settings) -> list[tuple[str, Any]]:
-    """What was found out of the table: by its header and public columns."""
-    columns, seasons = settings.columns, settings.seasons
-    rows: list[tuple[str, Any]] = []
-    if columns is not None and is_coded(columns):
-        rows += words.column_rows(columns)
-    rows.append(("missing inputs", settings.missing_inputs == "drop" and "such rows are left out"))
-    for name in dict.fromkeys(name for name, _ in seasons):
-        rows.append((f"seasons of {name}", ", ".join(str(period) for own, period in seasons if own == name)))
-    return [*rows, ("the table is", settings.reading)]
-
-
-def _people_words(settings: Settings) -> str:
-    how = "; ids exactly as they are written" if settings.ids == EXACT else ""
-    together = f"outcomes of one go together by {settings.within:g}"
-    if settings.hides_inputs:
-        together = f"at most {settings.max_rows} rows of each count"
-    return f"{settings.people}; {together}{how}"
 
 
 @command

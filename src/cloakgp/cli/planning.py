@@ -17,7 +17,7 @@ from cloakgp.core.calibration import default_delta
 from cloakgp.core.errors import InputError
 from cloakgp.data import file_cells
 from cloakgp.data.dates import day_of
-from cloakgp.data.formats import Format, is_parquet
+from cloakgp.data.formats import Format
 from cloakgp.data.grid import Grid
 from cloakgp.data.people import ALIKE
 from cloakgp.files import atomic
@@ -150,9 +150,7 @@ def _settings(
     check_cluster(dask, chosen["inducing"] is not None)
     check_columns(data, inputs, output, dask is not None, people)
     private, missing = chosen["protect"] == "rows", columns.missing_inputs
-    form = None
-    if not data.is_dir() and not is_parquet(data):
-        form = tables.reading(data, [] if private else inputs, columns.decimal, columns.encoding)
+    form = tables.reading(data, [] if private else inputs, columns.decimal, columns.encoding)
     if private:
         grid, size = grid_of(chosen, inputs), size_of(chosen, data, people, columns.ids)
         known = grid.columns
@@ -202,15 +200,10 @@ def _period(word: str) -> str | float:
 
 def _check_compare(settings: Settings, of_plans: dict[str, Any]) -> None:
     """Raise if designs cannot be compared, or a plan is asked for as well."""
-    if settings.kernel is None or settings.hides_inputs:
-        raise InputError(
-            "--compare is for a model that is set: give --kernel and --noise. A model that is learned has a "
-            "design of its own for each stage."
-        )
     if settings.in_stages:
         raise InputError(
-            "--compare is for real outcomes: others are released for their denoised predictions, with one "
-            "design. Leave it out."
+            "--compare is for real outcomes, public inputs and a model that is set, by --kernel and --noise. "
+            "What is released in stages has a design of its own for each."
         )
     for option, given in of_plans.items():
         if given is not None:
@@ -307,11 +300,10 @@ def grid_of(typed: Mapping[str, Any], inputs: Sequence[str]) -> Grid:
     ranges = [(name, (_end(low, name), _end(high, name))) for name, low, high in typed["box"] or ()]
     levels = [(name, _levels(name, listed)) for name, listed in typed["levels"] or ()]
     box: dict[str, Any] = dict([*ranges, *levels])
-    if len(box) < len(ranges) + len(levels):
-        names = [name for name, _ in [*ranges, *levels]]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"--box and --levels: {twice!r} is there twice.")
-    for name in box:
+    names = [name for name, _ in [*ranges, *levels]]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"--box and --levels: {name!r} is there twice.")
         if name not in inputs:
             raise InputError(f"{name!r} is not among the inputs: {', '.join(inputs)}.")
     for name in inputs:

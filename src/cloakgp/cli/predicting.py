@@ -48,12 +48,7 @@ def predict(
     release = releases.load(release_file)
     X, shown = _asked_points([release], where, options.names(inputs) or None)
     found = releases.named_predictions(release, releases.predictions(release, X, level, include_noise))
-    for name in found:
-        if name in shown:
-            raise ValueError(
-                f"an input column must not be called {name!r}, as a predicted one is. Rename it."
-            )
-    return _answer({"points": len(X), "level": level}, shown | found, out, f"{len(X)} predictions")
+    return _answer({"points": len(X), "level": level}, beside(shown, found), out, f"{len(X)} predictions")
 
 
 @command

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, working
 from cloakgp.core import checks
 from cloakgp.core.errors import InputError, Refused
-from cloakgp.data.formats import is_parquet
 from cloakgp.files import atomic
 from cloakgp.files.labels import NONE
 from cloakgp.ledger import BudgetExceeded, Entry, Ledger
@@ -20,12 +18,10 @@ from cloakgp.ledger.balances import terms_of
 from cloakgp.ledger.charging import Account
 from cloakgp.release import encoding
 from cloakgp.release.plan_file import PlanFile
-from cloakgp.release.planning import plan_from
 from cloakgp.release.release import Release
-from cloakgp.release.settings import Settings
 from cloakgp.workflow import private_step, releases, tables, words
-from cloakgp.workflow.inputs import check_cluster, check_columns, connected, open_ids, open_inputs, plan_for
-from cloakgp.workflow.spending import Request, quote, request_name
+from cloakgp.workflow.inputs import check_cluster, check_columns, connected, plan_again
+from cloakgp.workflow.spending import Request, quote, request_name, rounded_down
 
 
 @dataclass(frozen=True)
@@ -96,8 +92,8 @@ class Payment:
                 f"  budget of {left.dataset!r}: epsilon {left.budget.epsilon:g} "
                 f"at delta {left.budget.delta:g}\n"
                 f"  spent so far: epsilon {left.spent:.4g}; with this: {after.spent:.4g}\n"
-                f"  left for one more release: epsilon {_down(left.left_for_release())} now, "
-                f"{_down(after.left_for_release())} afterwards"
+                f"  left for one more release: epsilon {rounded_down(left.left_for_release())} now, "
+                f"{rounded_down(after.left_for_release())} afterwards"
             )
         if not self.yes:  # asked on stderr, since stdout is for the answer; no answer is a no
             print(f"Read the {columns} and spend this? [y/N]", end=" ", file=sys.stderr, flush=True)
@@ -123,11 +119,6 @@ def _known(entry: Entry, unfinished: bool, columns: str) -> str:
         f"This was answered before: {paid}. That answer is given again, the {read} not read, and "
         "nothing is spent. If the outcomes changed since, or for a new answer, use --again LABEL."
     )
-
-
-def _down(epsilon: float) -> str:
-    """Rounded down: what is said to be left must fit (plans calibrate with a margin of 1e-8)."""
-    return f"{math.floor(epsilon * 1e4 * (1 + 2e-9)) / 1e4:g}"
 
 
 @command
@@ -174,7 +165,7 @@ def release(
     account = for_request(payment.account(asked), name)
     with connected(dask):
         with working("planning"):
-            plan = _plan_again(settings, data, dask is not None)
+            plan = plan_again(settings, data, dask is not None)
         differs = stored.check(plan)
         if differs is not None:
             note(f"warning: {differs}")
@@ -186,7 +177,9 @@ def release(
         what = f"Release {of} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP"
         known = payment.confirm(account, plan, what, asked, new=None if overwrite else out)
         with working("releasing"):
-            column = str(data), settings.output, missing, account, _form(settings, data), settings.people
+            # As when it was planned, or as header and public inputs say.
+            form = settings.reading or tables.reading(data, [] if asked.whole_rows else settings.inputs)
+            column = str(data), settings.output, missing, account, form, settings.people
             made = private_step.release(plan, *column, dask=dask is not None)
     made = made.labelled(**vars(labels))
     _save(made, out, overwrite or known is None)
@@ -208,22 +201,6 @@ def _check_columns_named(stored: PlanFile, name: str) -> None:
                 f"{name}: made in Python, and names no {what} that a command could read. Release from it "
                 "there, with cloakgp.load_plan; or name its columns: cloakgp.Columns.of(X, response=...)."
             )
-
-
-def _plan_again(settings: Settings, data: Path, dask: bool) -> Any:
-    """The plan of the settings, from this table: nothing of it came with the plan file."""
-    if settings.hides_inputs:
-        return plan_from(settings)
-    streams, read = settings.may_stream, (settings.columns, settings.reading, settings.missing_inputs)
-    X = open_inputs(data, settings.inputs, streams, dask, *read)
-    return plan_for(settings, X, open_ids(data, settings.people, settings.reading, settings.ids))
-
-
-def _form(settings: Settings, data: Path) -> Any:
-    """How the table is written: as it was when planned; or as its header and public inputs say."""
-    if settings.reading is not None or data.is_dir() or is_parquet(data):
-        return settings.reading
-    return tables.reading(data, [] if settings.hides_inputs else settings.inputs)
 
 
 def _answer(release: Release, out: Path, account: Account, known: bool) -> Answer:

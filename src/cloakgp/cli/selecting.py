@@ -12,7 +12,6 @@ from cloakgp.cli.planning import note_work
 from cloakgp.cli.releasing import Payment, for_request
 from cloakgp.core.calibration import default_delta
 from cloakgp.core.errors import InputError
-from cloakgp.data.formats import is_parquet
 from cloakgp.files import atomic, container
 from cloakgp.gp import GP
 from cloakgp.kernels.specs import parse
@@ -43,7 +42,6 @@ def select(
     then_design: str = "mse",
     payment: Payment,
     missing: str = "error",
-    season: list[str] | None = None,
     dry_run: bool = False,
     out: Path | None = None,
     as_json: bool = False,
@@ -64,16 +62,11 @@ def select(
     check_together(roles | {"ids": None if ids == "alike" else ids})
     check_columns(data, inputs, output, dask=False, people=people)
     options.check_writable(out, reads=[data, then_at, payment.ledger])
-    if season:
-        raise InputError(
-            "--season is for a model that is learned, by cloakgp plan. Here kernels are named: give one with "
-            'a period as a candidate, such as "Periodic(lengthscale=1, period=7, active_dims=[1])".'
-        )
     models = [parse(words) for words in kernel]
     candidates = [GP(model, variance, bounds, mean) for model in models for variance in noise]
     wanted = Request.by_columns(inputs, output, people, epsilon=epsilon, delta=0.0, ids=ids)
     account = Account() if dry_run else payment.account(wanted)
-    form = None if is_parquet(data) else tables.reading(data, inputs, columns.decimal, columns.encoding)
+    form = tables.reading(data, inputs, columns.decimal, columns.encoding)
     found = tables.find_columns(data, inputs, output, people, options.names(columns.categories), form)
     X = open_inputs(data, inputs, False, False, found, form, columns.missing_inputs)
     whose = open_ids(data, people, form, ids)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
-import re
 import ssl
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO
 
 from cloakgp.cli.exits import Answer, command, note, print_json
 from cloakgp.core.errors import InputError, missing_extra
@@ -65,16 +63,11 @@ def serve(
         raise missing_extra("the app", "FastAPI", "app") from None
     if tls is not None:
         _check_tls(*tls)
-    if ledger is not None:
-        from cloakgp.ledger import Ledger
-
-        Ledger(ledger)  # raises if that is no ledger's address
     note("Starting the app; Ctrl-C stops it.")
+    announce = (lambda link: print_json({"link": link})) if as_json else None
+    where = {"host": host, "port": port, "tls": tls, "behind_proxy": behind_proxy}
     try:
-        with contextlib.redirect_stdout(_Link(sys.stdout)) if as_json else contextlib.nullcontext():
-            start(
-                host=host, port=port, data=data, ledger=ledger, tls=tls, behind_proxy=behind_proxy, demo=demo
-            )
+        start(**where, data=data, ledger=ledger, demo=demo, announce=announce)
     except KeyboardInterrupt:
         pass  # how the app ends, which is no failure
     except OSError as error:
@@ -97,18 +90,3 @@ def _check_tls(certificate: Path, key: Path) -> None:
         raise InputError(
             f"--tls: {certificate} and {key} must be a certificate and its key, as PEM files."
         ) from None
-
-
-class _Link(io.TextIOBase):
-    """Stands for stdout: what the app says first has the link in it, or says that there is none."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out: TextIO | None = out
-
-    def write(self, words: str) -> int:
-        out, self._out = self._out, None
-        if out is not None:
-            link = re.search(r"https?://\S+", words)
-            with contextlib.redirect_stdout(out):
-                print_json({"link": None if link is None else link[0]})
-        return len(words)

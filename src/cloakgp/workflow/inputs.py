@@ -105,6 +105,15 @@ def plan_for(settings: Settings, X: Any, people: Any) -> Any:
     return replace(plan, X=frozen(np.asarray(X)))
 
 
+def plan_again(settings: Settings, path: Path, dask: bool = False) -> Any:
+    """The plan of settings that were kept, from this table: nothing else comes with them."""
+    if settings.hides_inputs:
+        return plan_from(settings)
+    read = settings.columns, settings.reading, settings.missing_inputs
+    X = open_inputs(path, settings.inputs, settings.may_stream, dask, *read)
+    return plan_for(settings, X, open_ids(path, settings.people, settings.reading, settings.ids))
+
+
 def digest_of(X: Any) -> str:
     """SHA-256 of inputs, wherever they are: as a release file holds them; of their chunks', if large."""
     if is_small(X):

@@ -77,9 +77,10 @@ def reading(
 ) -> Format:
     """How a table is written, by its header and these public columns alone; whatever is said is so.
 
-    The private column is read the same way, so nothing of it decides this.
+    The private column is read the same way, so nothing of it decides this. Parquet, and folders of it, are as
+    they are.
     """
-    if is_parquet(path):
+    if Path(path).is_dir() or is_parquet(path):
         return Format()
     check_columns(path, public)
     form = detect(path)

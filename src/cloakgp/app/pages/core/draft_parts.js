@@ -92,7 +92,7 @@ export function inducingOf(d) {
   return Number.isInteger(n) && n >= 1 && n <= mostInducing() ? n : undefined;
 }
 
-export const mostInducing = () => session.get().me?.most_inducing ?? 500;
+export const mostInducing = () => session.get().me?.most_inducing ?? Infinity;
 export const exactRows = () => session.get().me?.exact_rows ?? Infinity;
 export const needsInducing = (d) =>
   d.model !== "learn" && !isLinked(d.outcome) && d.protect !== "rows" && d.kind === "predictions" && (d.rows ?? 0) > exactRows();

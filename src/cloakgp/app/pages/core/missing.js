@@ -34,7 +34,7 @@ function kernelTrouble(d) {
   return isLinked(d.outcome) ? null : inducingTrouble(d);
 }
 
-export const mostCells = () => session.get().me?.most_cells ?? 5000;
+export const mostCells = () => session.get().me?.most_cells ?? Infinity;
 
 function rowsTrouble(d) {
   for (const name of inputsOf(d)) {
@@ -48,7 +48,7 @@ function rowsTrouble(d) {
   return wholeOf(d.maxRows) >= 1 ? null : "Say how many rows of each person count, at most.";
 }
 
-const mostClasses = () => session.get().me?.most_classes ?? 20;
+const mostClasses = () => session.get().me?.most_classes ?? Infinity;
 
 function classNamesTrouble(names) {
   if (names.length < 3) return "Name three classes or more. Where there are two, the outcome is yes or no.";

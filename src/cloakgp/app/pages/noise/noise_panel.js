@@ -69,11 +69,7 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     const what = { output: outputOf(d) ?? "the outcome", outcome: d.outcome };
     meaning.textContent = answer.plane ? mapWords(answer, d.facts?.sample) : "";
     chart.show(noisePicture(answer, d.facts?.sample, columnsOf(d), what, { height, isForecast: isForecast(settings) }));
-    const how = isForecast(settings)
-      ? `${forecastWords(settings)} Worked`
-      : answer.exact
-        ? "exact, worked"
-        : "from a part of the rows; exact once the plan is kept. Worked";
+    const how = isForecast(settings) ? `${forecastWords(settings)} Worked` : "exact, worked";
     status.textContent = answer.rough
       ? "About: a rough figure, while the whole is worked out."
       : `${count(whole)} test points, ${how} out in ${answer.milliseconds} ms without a look at ${settings.protect === "rows" ? "the table" : settings.output}.`;

@@ -75,9 +75,6 @@ def test_losses_are_those_of_cross_validation(textbook):
 def test_nothing_but_the_choice_comes_out():
     chosen = plan().select(waves())
     assert [f.name for f in fields(chosen)] == ["plan", "index", "certificate", "receipt"]
-    assert chosen.gp is chosen.plan.candidates[chosen.index]
-    assert chosen.receipt is None
-    assert 0 <= chosen.index < 6
     other = plan().select(10 - waves(1))
     assert chosen.certificate == other.certificate
 
@@ -154,23 +151,15 @@ def test_missing_outcomes():
 # What the plan says
 
 
-def test_the_plan_is_public_and_says_what_it_does():
+def test_the_certificate_says_what_is_promised():
     sp = plan(epsilon=0.5)
-    assert sp.epsilon == 0.5
-    assert sp.cost == accounting.Exponential(0.5)
-    assert len(sp.candidates) == 6
-    assert sp.X.shape == (40, 1)
-    assert repr(sp).startswith(
-        "<SelectionPlan: 0.5-DP, unit one row, 6 candidates, 40 rows, 5 folds, squared"
-    )
     c = sp.certificate
+    assert sp.cost == accounting.Exponential(0.5)
     assert c.sensitivity == sp.sensitivity
     assert c.loss_clip == 2.5  # a quarter of the bounds' width
     assert (c.n_folds, c.n_tested, c.n_rows) == (5, 40, 40)
-    assert not c.insecure
     assert json.loads(json.dumps(c.to_dict()))["unit"] == "one row"
     assert "0.5-differential privacy of y, unit: one row" in str(c)
-    assert "INSECURE" not in str(c)
 
 
 def test_the_sensitivity_is_in_the_losss_own_units():
@@ -208,9 +197,7 @@ def test_insecure_choices_are_marked_and_repeatable(seeded):
 def test_the_study_says_that_it_is_private():
     study = plan().custodian_probabilities(waves())
     assert "PRIVATE" in repr(study)
-    assert study.probabilities.sum() == pytest.approx(1.0)
     assert not any(f"{loss:.3f}" in repr(study) for loss in study.losses)
-    assert "NOT PRIVATE" in selection.SelectionPlan.custodian_probabilities.__doc__
 
 
 # The release to come
@@ -228,17 +215,18 @@ def test_plan_for_adds_what_the_noise_costs():
     assert counted.certificate.plan_for in str(counted.certificate)
 
 
-def test_plan_for_posterior_and_absolute_loss():
-    gps, X_star = models(noise=[0.1]), np.linspace(0, 20, 7)
-    y = waves()
-    base = plan(candidates=gps, loss="absolute").custodian_probabilities(y).losses
-    for design in ("posterior", "max"):
-        counted = plan(candidates=gps, loss="absolute", plan_for=(X_star, 1.0, 0.01, design))
-        added = counted.custodian_probabilities(y).losses - base
-        for gp, cost in zip(gps, added, strict=True):
-            p = gp.plan(X, X_star=X_star, epsilon=1.0, delta=0.01, design=design)
-            std = math.sqrt(p.certificate.objective) if design == "posterior" else p.noise_std.mean()
-            assert cost == pytest.approx(math.sqrt(2 / math.pi) * std, rel=1e-3)
+@pytest.mark.parametrize("design", ["posterior", "max"])
+def test_plan_for_posterior_and_absolute_loss(design):
+    gps, X_star, y = models(noise=[0.1]), np.linspace(0, 20, 7), waves()
+    plans = [
+        plan(candidates=gps, loss="absolute", plan_for=release)
+        for release in (None, (X_star, 1.0, 0.01, design))
+    ]
+    added = np.subtract(*(sp.custodian_probabilities(y).losses for sp in plans[::-1]))
+    for gp, cost in zip(gps, added, strict=True):
+        p = gp.plan(X, X_star=X_star, epsilon=1.0, delta=0.01, design=design)
+        std = math.sqrt(p.certificate.objective) if design == "posterior" else p.noise_std.mean()
+        assert cost == pytest.approx(math.sqrt(2 / math.pi) * std, rel=1e-3)
 
 
 def test_smaller_epsilon_of_the_release_favours_longer_lengthscales():
@@ -393,17 +381,3 @@ def test_candidates_of_a_class_and_of_a_kernel_in_which_parameters_are_replaced(
     gps = cloakgp.candidates(kernel=kernel, **parameters, noise=[np.ones(4)], bounds=(0, 1))
     assert [gp.kernel for gp in gps] == expected
     assert gps[0].noise.shape == (4,)
-
-
-def test_progress_counts_models_and_plans(monkeypatch):
-    made = []
-
-    class Counted(selection.Progress):
-        def __init__(self, *args):
-            super().__init__(*args)
-            made.append(self)
-
-    monkeypatch.setattr(selection, "Progress", Counted)
-    plan()
-    plan(plan_for=([1.0], 1.0, 0.01, "mse"))
-    assert [(p.done, p.total) for p in made] == [(6, 6), (12, 12)]

@@ -68,11 +68,10 @@ def as_folds(folds: Any, X: FloatArray, people: People | None = None) -> tuple[F
     """
     pairs = folds
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        from sklearn.model_selection import GroupKFold, KFold  # late: it takes long, and few select
-
-        k = checks.whole(folds, "folds", 2, len(X) if people is None else people.n_people)
-        kind = KFold if people is None else GroupKFold
-        pairs = _split(kind(k, shuffle=True, random_state=0), X, people)
+        n, whose = (len(X), np.arange(len(X))) if people is None else (people.n_people, people.labels)
+        parts = np.array_split(np.random.RandomState(0).permutation(n), checks.whole(folds, "folds", 2, n))
+        tested = [np.isin(whose, part) for part in parts]
+        pairs = [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in tested]
     elif hasattr(folds, "split") and not isinstance(folds, (str, bytes)):
         pairs = _split(folds, X, people)
     if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):

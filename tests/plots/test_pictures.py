@@ -198,7 +198,7 @@ def test_words_for_a_picture_are_the_releases_own_or_given(line):
     ax = plots.plot_release(named)
     assert all(said in words(ax) for said in ("Heights", "Source: census, 1967", "(1, 0.01)-DP"))
     assert ax.get_ylabel() == "y, cm"
-    ax = plots.plot_release(named, title="Prices", units="£", source="", date="")
+    ax = plots.plot_release(named.labelled(title="Prices", units="£", source="", date=""))
     assert "Prices" in words(ax)
     assert "Source" not in words(ax)
     assert ax.get_yticklabels()[0].get_text().startswith("£")
@@ -206,8 +206,8 @@ def test_words_for_a_picture_are_the_releases_own_or_given(line):
 
 def test_on_dark_paper_everything_that_was_black_is_light(line):
     figure = mpl.figure.Figure()
-    ax = plots.plot_release(line, figure.subplots(), title="Heights", released=True, style="dark")
-    assert ax.get_figure() is figure
+    ax = plots.plot_release(line.labelled(title="Heights"), figure.subplots(), released=True)
+    assert plots.darken(ax.get_figure()) is figure
     figure.canvas.draw()
     paper = sum(figure.get_facecolor()[:3])
     inks = [text.get_color() for text in figure.findobj(mpl.text.Text) if text.get_text()]
@@ -241,8 +241,6 @@ REFUSED = [
     ("plot_noise_samples", "line", {}, "plan"),
     ("plot_density", "rows.plan", {}, "release"),
     ("plot_density", "staged", {}, "release"),
-    ("plot_release", "line", {"style": "black"}, "style"),
-    ("plot_map", "area", {"style": "black"}, "style"),
 ]
 
 

@@ -227,16 +227,6 @@ def stamp(ax: Axes, across: float, up: float, words: str, **style: Any) -> None:
 # Dark paper
 
 
-STYLES = ("light", "dark")
-
-
-def in_style(ax: Axes, style: str) -> Axes:
-    """The axes, on dark paper if the style is dark."""
-    if style == "dark":
-        darken(ax.get_figure(root=True))  # type: ignore[arg-type]
-    return ax
-
-
 def darken(figure: Figure) -> Figure:
     """The same picture on dark paper: every colour that is known here has one for that.
 

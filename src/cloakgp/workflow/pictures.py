@@ -261,7 +261,7 @@ def _view(
         tall = 0.8 if aspect is None else float(aspect * np.ptp(surface.up) / np.ptp(surface.across))
         words = 0.35 * bool(release.labels.title) + 0.2 * bool(release.labels.source or release.labels.date)
         figure.set_figheight(min(0.72 * width * tall + 1.15 + words, 1.25 * width))
-        draw_map(figure.subplots(), release, surface, view, outline, release.labels)
+        draw_map(figure.subplots(), release, surface, view, outline)
 
     return Picture(name, caption, draw, partial(_table_of, surface) if view == PREDICTION else None)
 

@@ -125,15 +125,13 @@ def test_a_forged_certificate_changes_neither_the_price_nor_the_promise():
 
 
 def test_different_prior_means_and_noises_per_row():
-    y = waves()
     gps = [
         cloakgp.GP(EQ(1.5, variance=9.0), noise, BOUNDS, mean)
         for noise in (0.1, np.linspace(0.1, 0.3, 40))
         for mean in (5.0, -300.0)
     ]
-    study = plan(candidates=gps, epsilon=100.0).custodian_probabilities(y)
-    assert study.losses[0] < study.losses[1]
-    assert study.losses[2] < study.losses[3]
+    losses = plan(candidates=gps, epsilon=100.0).custodian_probabilities(waves()).losses
+    assert (losses[::2] < losses[1::2]).all()
 
 
 def test_missing_outcomes():
@@ -244,7 +242,6 @@ def test_smaller_epsilon_of_the_release_favours_longer_lengthscales():
 
 
 MADE = [
-    ({"lengthscale": []}, ValueError, "lengthscale"),
     ({"noise": []}, ValueError, "noise"),
     ({"period": 3.0}, TypeError, "kernel"),
     ({"lengthscale": "a"}, TypeError, "lengthscale"),
@@ -252,9 +249,6 @@ MADE = [
     ({"kernel": EQ(1.0), "period": 2.0}, ValueError, "period"),
     ({"kernel": EQ(3.0) + Constant(4.0)}, ValueError, "variance"),  # which both have
     ({"kernel": lambda lengthscale, variance: 3}, TypeError, "kernel"),
-    ({"lengthscale": -1.0}, ValueError, "lengthscale"),
-    ({"noise": -1.0}, ValueError, "noise"),
-    ({"bounds": (1, 0)}, ValueError, "bounds"),
 ]
 CANDIDATES = [
     (models()[0], TypeError, "candidates"),
@@ -322,13 +316,10 @@ SECRET = 314159.0
         np.full(39, SECRET),
         np.full((40, 1), SECRET),
         [SECRET] * 39 + ["x"],
-        [SECRET] * 39 + [None],
-        np.full(40, SECRET + 1j),
         [SECRET] * 39 + [np.nan],
         "314159",
-        None,
     ],
-    ids=["short", "column", "text", "None", "complex", "missing", "a word", "nothing"],
+    ids=["short", "column", "text", "missing", "a word"],
 )
 def test_errors_never_quote_y(y, monkeypatch):
     sp = plan()
@@ -355,14 +346,6 @@ def test_a_failing_sampler_is_not_quoted(monkeypatch):
 
 
 # The candidates
-
-
-def test_candidates_are_in_the_order_of_nested_loops():
-    lists = {"lengthscale": [1.0, 2.0], "variance": np.array([3.0, 4.0]), "noise": [5.0, 6.0]}
-    gps = cloakgp.candidates(kernel=EQ, **lists, bounds=(0, 1), mean=0.2)
-    found = [(gp.kernel.lengthscale, gp.kernel.variance, gp.noise) for gp in gps]
-    assert found == [(a, b, c) for a in (1.0, 2.0) for b in (3.0, 4.0) for c in (5.0, 6.0)]
-    assert all(gp.mean == 0.2 and gp.bounds == (0.0, 1.0) for gp in gps)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from cloakgp.data.grid import Axis
 from cloakgp.model.hyperprior import FAMILIES, Setting
 from cloakgp.plots import page
 from cloakgp.plots.page import BLUE, GREEN, GREY, ORANGE
-from cloakgp.plots.private_data import draw_private
 from cloakgp.plots.shown import TWO_SIDED_95, axis_label, expect_columns, plan_of, response
 from cloakgp.plots.surface import plane
 from cloakgp.posterior.learning import Learned
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 def plot_stages(
     release: Release,
     figure: Figure | None = None,
-    private_data: Any = None,
     labels: tuple[str, str] | None = None,
     *,
     across: int | None = None,
@@ -45,8 +43,6 @@ def plot_stages(
         With inputs of one column.
     figure : matplotlib Figure, optional
         Where to draw; a new one if absent.
-    private_data : (X, y), optional
-        As for :func:`plot_release`.
     labels : (str, str), optional
         Of the axes; the names of the columns if absent.
     across : int, optional
@@ -76,8 +72,6 @@ def plot_stages(
         )
         mean = rule.middle + session.state.mean[order]
         ax.plot(x, mean, color=BLUE, linewidth=2, label="prediction so far")
-        if private_data is not None:
-            draw_private(ax, private_data, release.plan, at=(0.98, 0.04), fontsize=7)
         share = f"{100 * release.plan.shares[number]:.0f} % of the promise"
         ax.set_title(f"Stage {number + 1}: {share}", loc="left", fontsize="medium")
         page.bare(ax)
@@ -88,7 +82,7 @@ def plot_stages(
         ax.set_ylabel(labels[1])
     low, high = rule.bounds
     axes[0].set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
-    page.finish_panels(figure, release, private_data is not None)
+    page.finish_panels(figure, release)
     keys = axes[0].get_legend_handles_labels()
     figure.legend(*keys, loc="outside lower right", ncols=3, frameon=False, fontsize="small")
     return figure

@@ -59,14 +59,6 @@ class SelectionCertificate:
     included."""
     plan_for: str | None
     """The release whose noise was counted, in words; None if none was."""
-    y_bits: int
-    matrix_bits: int
-    score_shift: int
-    """Bits dropped from each candidate's summed loss."""
-    sensitivity_steps: int
-    """Sensitivity in steps of the scores, rounded up."""
-    noise_scale: float
-    """Scale of the Gumbel noise in steps of the scores: 2 sensitivity / epsilon, rounded up."""
     ids: str = ALIKE
     """How people's ids were compared, as in a release's certificate."""
 
@@ -85,8 +77,6 @@ class SelectionCertificate:
             f"{self.n_tested} tests in {self.n_folds} folds of {self.n_rows} rows",
             f"  noise of      {self.plan_for or 'no release is counted'}",
             f"  sensitivity   {self.sensitivity:.6g} of the summed loss",
-            f"  lattice       y to 1/2^{self.y_bits} of its range, matrices to 2^-{self.matrix_bits}, "
-            f"sensitivity {self.sensitivity_steps} steps, noise scale {self.noise_scale:.6g}",
             *ids_lines(self.ids),
         ]
         return "\n".join(lines)
@@ -176,7 +166,8 @@ class SelectionPlan(PlanBase[Selection]):
             for arrays in each
         ]
         # Costs as texts, since they may go beyond 64 bits.
-        reached = [scores.sensitivity, scores.clip, *map(str, scores.costs)]
+        lattice = [scores.statistic.y_bits, scores.matrix_bits, scores.shift]
+        reached = [*lattice, scores.sensitivity, scores.clip, *map(str, scores.costs)]
         return self._sealed(certificate=self.certificate.to_dict(), reached=reached, integers=integers)
 
     @cached_property
@@ -358,11 +349,6 @@ def plan_selection(
         n_tested=scores.n_tested,
         sensitivity=scores.sensitivity * scores.step,
         plan_for=None if to_come is None else _said(**to_come),
-        y_bits=scores.statistic.y_bits,
-        matrix_bits=scores.matrix_bits,
-        score_shift=scores.shift,
-        sensitivity_steps=scores.sensitivity,
-        noise_scale=scores.scale,
         ids=ALIKE if who is None else who.ids,
     )
     return SelectionPlan(models, X, scores, certificate, given.columns, given.rows)

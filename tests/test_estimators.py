@@ -412,31 +412,6 @@ def test_tables_with_names_and_missing_inputs(blobs, library):
         clone(model).set_params(missing_inputs="error").fit(table, labels, people="id")
 
 
-def test_labels_of_another_order_are_refused(blobs):
-    pandas = pytest.importorskip("pandas")
-    X, y = blobs
-    frame, labels = pandas.DataFrame(X, columns=["a", "b"]), pandas.Series(y)
-    with pytest.raises(ValueError, match="labels of X's rows"):
-        PrivateGPClassifier(("car", "bus", "train"), **CLASSIFYING).fit(frame, labels[::-1])
-
-
-@pytest.mark.parametrize(
-    ("y", "classes", "expected"),
-    [
-        ([False, True, True], (False, True), [0, 1, 1]),
-        ([0.0, 1.0, 1.0], (0, 1), [0, 1, 1]),
-        (np.array(["0", "1", "1"]), ("0", "1"), [0, 1, 1]),
-        (["a", None, "b"], ("a", "b"), [0, np.nan, 1]),
-        (np.ma.array(["a", "a", "b"], mask=[0, 1, 0]), ("a", "b"), [0, np.nan, 1]),
-        *((kind, ("a", "b"), [0, np.nan, 1]) for kind in ("string", "category")),
-    ],
-)
-def test_labels_become_numbers_and_what_is_missing_is_no_class(y, classes, expected):
-    if isinstance(y, str):
-        y = pytest.importorskip("pandas").Series(["a", None, "b"], dtype=y)
-    np.testing.assert_array_equal(np.asarray(PrivateLabels(y, classes)), expected)
-
-
 def test_a_label_that_is_no_class_is_missing_and_not_named(answers):
     X, y = answers
     labels = np.where(y, "yes", "no").astype(object)

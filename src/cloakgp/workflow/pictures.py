@@ -203,8 +203,7 @@ def _maps(
     for one in classes:
         picture = release_map(release, names=inputs, output=output, of=one, outline=outline, **axes)
         slug = re.sub(r"[^\w]+", "-", str(one)).strip("-").lower() or "class"
-        numbers = partial(_map_table, release, inputs, output, of=one, **axes)  # with all views
-        yield replace(picture, name=f"map-{slug}", numbers=numbers)
+        yield replace(picture, name=f"map-{slug}")
     if not classes:
         surface = _surface(release, inputs, output, **axes)
         for view, name in {PREDICTION: "map", UNCERTAINTY: "map-uncertainty", PRIVACY: "map-privacy"}.items():
@@ -266,15 +265,12 @@ def _view(
     return Picture(name, caption, draw, partial(_table_of, surface) if view == PREDICTION else None)
 
 
-def _map_table(*what: Any, **axes: Any) -> dict[str, Any]:
-    return _table_of(_surface(*what, **axes))
-
-
 def _table_of(surface: Surface) -> dict[str, Any]:
     """The numbers of a map, column by column: one row for each point of its grid."""
     found = dict(zip(surface.names, np.meshgrid(surface.across, surface.up), strict=True))
     found |= {"prediction": surface.prediction, "std": surface.std, "known": (~surface.unknown).astype(int)}
-    found["privacy_share"] = surface.privacy_share
+    if PRIVACY in surface.views:
+        found["privacy_share"] = surface.views[PRIVACY].values
     return {name: values.ravel() for name, values in found.items()}
 
 

@@ -114,8 +114,7 @@ def release_pictures(
             yield from _maps(release, inputs, output, outline, coordinates=coordinates, geographic=geographic)
         yield _slices(release, inputs, output)
     else:
-        caption = "The std of the privacy noise over the test points, from small to large."
-        yield Picture("noise", caption, lambda figure, narrow: _draw_sorted_noise(figure, release))
+        yield noise_picture(release, inputs, output)
     if release.plan.grid is not None:
         caption = (
             "How many rows there are, estimated from noisy counts, with 95 % bands or the std beside it: no "
@@ -174,12 +173,7 @@ def _slices(release: Release, inputs: list[str], output: str) -> Picture:
 
     def numbers() -> dict[str, Any]:
         whole = np.concatenate([one.X for one in found])
-        columns = named_points(release.plan, inputs, whole)
-        if classes_of(release):
-            return beside(columns, predictions(release, whole))
-        parts = {"prediction": "mean", "lower": "low", "upper": "high"}
-        numbers = {name: np.concatenate([getattr(one, at) for one in found]) for name, at in parts.items()}
-        return beside(columns, numbers)
+        return beside(named_points(release.plan, inputs, whole), predictions(release, whole))
 
     return Picture(
         "along-each-input" if n > 1 else "prediction",

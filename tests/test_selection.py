@@ -227,17 +227,6 @@ def test_plan_for_posterior_and_absolute_loss(design):
         assert cost == pytest.approx(math.sqrt(2 / math.pi) * std, rel=1e-3)
 
 
-def test_smaller_epsilon_of_the_release_favours_longer_lengthscales():
-    gps = models(lengthscale=[0.5, 5.0], noise=0.1)
-    shares = [
-        plan(candidates=gps, epsilon=0.1, plan_for=([5.0, 10.0], e, 0.01, "mse"))
-        .custodian_probabilities(waves())
-        .probabilities[1]
-        for e in (50.0, 1.0, 0.2)
-    ]
-    assert shares[0] < shares[1] < shares[2]
-
-
 # Refusals
 
 

@@ -237,23 +237,6 @@ def test_sums_of_squares_do_not_wrap(values):
     assert found == sum(v**2 for v in values)
 
 
-def test_scores_are_the_cross_validated_loss():
-    """In y's unit, they are what a float computation finds."""
-    random = np.random.default_rng(1)
-    C = [[0.3 * random.normal(size=(3, 6)) for _ in range(3)]]
-    y = random.uniform(*BOUNDS, size=9)
-    for loss in ("squared", "absolute"):
-        scores = some_scores(weights=C, means=[0.4], costs=[0.7], loss=loss, clip=2.0)
-        errors = [
-            (y[test] - 0.4) - c @ (y[train] - 0.4)
-            for c, (train, test) in zip(C[0], scores.folds, strict=True)
-        ]
-        size = np.minimum(np.abs(np.concatenate(errors)), 2.0)
-        expected = 9 * 0.7 + np.sum(size**2 if loss == "squared" else size)
-        (found,) = room._exact_scores(scores, y, "error")
-        assert found * scores.step == pytest.approx(expected, rel=1e-5)
-
-
 # Sensitivity
 
 

@@ -65,6 +65,10 @@ def test_gaussian_scale_keeps_the_promise_over_all_bins(epsilon, delta):
         replace(m, sigma=int(m.sigma * 0.99)).check()
 
 
+def test_where_rounding_errors_of_mu_count_noise_is_a_little_larger():
+    gaussian(3.3036189655754018e-09, 2.790218580522695e-251, counts=(1,) * 1722).check()
+
+
 # -------------------------------------------------------------------------------------- sensitivity
 
 

@@ -42,7 +42,7 @@ def kung_ages():
     if folder:
         table = np.genfromtxt(Path(folder) / "howell1.csv", delimiter=";", names=True)
         return table["age"][table["male"] == 0][:, None], "287 !Kung women"
-    return make_kung_like()[0], "generated look-alike (set CLOAKGP_DATA for the real ages)"
+    return make_kung_like().X, "generated look-alike (set CLOAKGP_DATA for the real ages)"
 
 
 def noise_table():

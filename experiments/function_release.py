@@ -34,7 +34,7 @@ def ages():
     if folder:
         table = np.genfromtxt(Path(folder) / "howell1.csv", delimiter=";", names=True)
         return table["age"][table["male"] == 0][:, None], "287 !Kung women"
-    return make_kung_like()[0], "generated look-alikes (set CLOAKGP_DATA for the real data)"
+    return make_kung_like().X, "generated look-alikes (set CLOAKGP_DATA for the real data)"
 
 
 def paper_scale():

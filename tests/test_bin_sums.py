@@ -15,7 +15,7 @@ from cloakgp.binning import make_sums
 from cloakgp.core.calibration import SIGMA_FLOOR, calibrate, total_delta
 from cloakgp.data.merging import Groups
 from cloakgp.data.people import People
-from cloakgp.measure.measurement import HEADROOM, Part
+from cloakgp.measure.measurement import HEADROOM
 from cloakgp.measure.sensitivity import largest_power_sum, largest_squared_move
 from cloakgp.measure.statistics import OneOf
 
@@ -65,10 +65,8 @@ def test_gaussian_scale_keeps_the_promise_over_all_bins(epsilon, delta):
         replace(m, sigma=int(m.sigma * 0.99)).check()
 
 
-def test_gaussian_noise_counts_every_bin():
-    few, many = gaussian(counts=(1,)), gaussian(counts=(1,) * 2000)
-    assert many.mu() <= few.mu()
-    assert few.mu() == pytest.approx(many.mu(), rel=1e-6)
+def test_where_rounding_errors_of_mu_count_noise_is_a_little_larger():
+    gaussian(3.3036189655754018e-09, 2.790218580522695e-251, counts=(1,) * 1722).check()
 
 
 # -------------------------------------------------------------------------------------- sensitivity
@@ -150,41 +148,26 @@ def relabelled(labels):
     return {"groups": Groups(np.array(labels), groups(3, 1, 5).counts)}
 
 
-BUGS = {
-    "label past the last bin": ("laplace", relabelled([0] * 3 + [1] + [2] * 4 + [3]), "counted"),
-    "rows in other bins": ("laplace", relabelled([0, 1, 2] * 3), "counted"),
-    "fewer bins": ("gaussian", {"matrix": sparse.eye_array(2, dtype=np.int64)}, "counted"),
-    "integers as floats": ("laplace", {"matrix": sparse.eye_array(3)}, "lattice"),
-    "finer outcomes, same noise": ("laplace", finer(41), "too small"),
-    "finer outcomes, same noise, gaussian": ("gaussian", finer(41), "too small"),
-    "sums that overflow": ("laplace", finer(60) | {"sigma": 2**60}, "overflow"),
-    "noise that overflows": ("laplace", {"sigma": 2**56}, "overflow"),
-    "no noise": ("laplace", {"sigma": 0}, "lattice"),
-    "no noise, gaussian": ("gaussian", {"sigma": 0}, "lattice"),
-    "negative noise": ("laplace", {"sigma": -(2**45)}, "lattice"),
-    "one step too little": ("laplace", {"sigma": 2**40 - 1}, "too small"),
-    "scale that OpenDP would round": ("laplace", {"epsilon": 2.0**-14, "sigma": 2**54 + 1}, "floating"),
-    "smaller epsilon": ("laplace", {"epsilon": math.nextafter(1.0, 0.0)}, "too small"),
-    "smaller epsilon, gaussian": ("gaussian", {"epsilon": 0.99}, "too small"),
-    "smaller delta": ("gaussian", {"delta": 0.0099}, "too small"),
-    "a delta that Laplace does not have": ("laplace", {"delta": 0.01}, "too small"),
-    "not a number": ("laplace", {"epsilon": math.nan}, "too small"),
-    "not a number, gaussian": ("gaussian", {"epsilon": math.nan}, "too small"),
-    "not a number for delta": ("gaussian", {"delta": math.nan}, "too small"),
-    "infinite epsilon": ("laplace", {"epsilon": math.inf}, "too small"),
-    "a part of a promise": ("laplace", {"part": Part(0.5, 3)}, "too small"),
-    "Laplace's noise called Gaussian": ("laplace", {"noise": "gaussian", "delta": 0.01}, "too small"),
-    "Gaussian noise called Laplace's": ("gaussian", {"noise": "laplace"}, "too small"),
-    "noise of no known law": ("gaussian", {"noise": "uniform"}, "lattice"),
-    "coarse Gaussian lattice": ("gaussian", finer(12) | {"sigma": 2**29}, "lattice"),
+BUGS = {  # beside those of any measurement, in tests/contracts/test_measurement_contract.py
+    "label past the last bin": (laplace, relabelled([0] * 3 + [1] + [2] * 4 + [3]), "counted"),
+    "rows in other bins": (laplace, relabelled([0, 1, 2] * 3), "counted"),
+    "fewer bins": (gaussian, {"matrix": sparse.eye_array(2, dtype=np.int64)}, "counted"),
+    "finer outcomes, same noise": (laplace, finer(41), "too small"),
+    "noise that overflows": (laplace, {"sigma": 2**56}, "overflow"),
+    "no noise": (laplace, {"sigma": 0}, "lattice"),
+    "negative noise": (laplace, {"sigma": -(2**45)}, "lattice"),
+    "one step too little": (laplace, {"sigma": 2**40 - 1}, "too small"),
+    "scale that OpenDP would round": (laplace, {"epsilon": 2.0**-14, "sigma": 2**54 + 1}, "floating"),
+    "smaller epsilon": (laplace, {"epsilon": math.nextafter(1.0, 0.0)}, "too small"),
+    "coarse Gaussian lattice": (gaussian, finer(12) | {"sigma": 2**29}, "lattice"),
 }
 
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_planted_bugs_are_caught(bug):
-    kind, changes, why = BUGS[bug]
+    make, changes, why = BUGS[bug]
     with pytest.raises(AssertionError, match=why):
-        replace(laplace() if kind == "laplace" else gaussian(), **changes).check()
+        replace(make(), **changes).check()
 
 
 def test_a_product_that_rounds_up_to_the_sensitivity_is_not_enough():

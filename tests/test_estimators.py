@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,15 +118,6 @@ def test_scikit_learns_checks_where_the_model_is_learned(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("estimator", [checked(), classifying()])
-def test_every_excluded_check_exists(estimator):
-    names = {
-        (check.func if isinstance(check, partial) else check).__name__
-        for _, check in estimator_checks.estimator_checks_generator(estimator)
-    }
-    assert set(excluded(estimator)) <= names
-
-
 @pytest.mark.filterwarnings("ignore::cloakgp.estimators.RepeatedFitWarning")
 @pytest.mark.parametrize("name", FRESH_NOISE_CHECKS)
 def test_only_the_noise_fails_the_checks_excluded_for_it(monkeypatch, name):
@@ -205,29 +194,22 @@ def test_settings_that_make_no_sense_are_refused_by_name_and_spend_nothing(
 @pytest.mark.parametrize("name", ["fitted", "learned"])
 def test_it_is_a_plan_and_its_release(data, name, request):
     model, (X, _) = request.getfixturevalue(name), data
-    release = model.release_
+    release, new = model.release_, np.linspace(-1, 9, 5)[:, None]
     np.testing.assert_array_equal(release.plan.X, X)
     np.testing.assert_array_equal(release.X_star, cover(X))
     c = model.certificate_
-    assert c is release.certificate
     assert (c.epsilon, c.delta, c.n_rows, model.n_features_in_) == (2.0, 1e-3, 40, 1)
     if name == "fitted":
         assert (release.plan.gp.bounds, release.plan.gp.noise, c.design) == ((-3.0, 3.0), 0.4, "mse")
-        with pytest.raises(AttributeError, match="the kernel was set"):
-            _ = model.learned_
         assert not hasattr(model, "learned_")
     else:
         assert release.plan.stages > 1
         assert model.learned_ is release.learned
-    new = np.linspace(-1, 9, 5)[:, None]
-    np.testing.assert_array_equal(model.predict(new), release.predict(new))
     for kind in ("return_std", "return_cov"):
         pairs = zip(model.predict(new, **{kind: True}), release.predict(new, **{kind: True}), strict=True)
         for got, wanted in pairs:
             np.testing.assert_array_equal(got, wanted)
-    assert model.sample_y(new, 7).shape == (5, 7)
-    with pytest.raises(ValueError, match="at most one"):
-        model.predict(new, return_std=True, return_cov=True)
+    np.testing.assert_array_equal(model.sample_y(new, 7, random_state=3), release.sample(new, 7, 3).T)
 
 
 def test_what_is_learned_depends_on_the_prior_and_the_query(data):
@@ -239,50 +221,12 @@ def test_what_is_learned_depends_on_the_prior_and_the_query(data):
     assert clone(model).prior is not None
 
 
-def test_samples(fitted):
-    new = np.linspace(-1, 9, 5)[:, None]
-    assert fitted.sample_y(new).shape == (5, 1)
-    draws = fitted.sample_y(new, 4000, random_state=3)
-    assert draws.shape == (5, 4000)
-    np.testing.assert_array_equal(draws, fitted.sample_y(new, 4000, random_state=3))
-    assert (draws[:, 0] != fitted.sample_y(new, 1, random_state=4)[:, 0]).all()
-    mean, std = fitted.predict(new, return_std=True)
-    np.testing.assert_allclose((draws.mean(axis=1) - mean) / std, 0, atol=5 / np.sqrt(4000))
-    np.testing.assert_allclose(draws.std(axis=1) / std, 1, atol=5 / np.sqrt(8000))
-
-
-def test_nothing_before_fit_nor_at_other_columns(fitted):
-    model = PrivateGPRegressor(EQ(1.5), **SETTINGS)
-    for ask in (model.predict, model.sample_y):
-        with pytest.raises(NotFittedError):
-            ask([[1.0]])
-    with pytest.raises(NotFittedError):
-        _ = model.certificate_
-    for ask in (fitted.predict, fitted.sample_y):
-        with pytest.raises(ValueError, match="features"):
-            ask([[1.0, 2.0]])
-
-
-@pytest.mark.parametrize("design", ["mse", "max", "posterior", "volume"])
+@pytest.mark.parametrize("design", ["max", "posterior"])
 def test_designs_and_queries_are_passed_on(data, design):
     query = [[1.0], [4.0]]
     model = PrivateGPRegressor(EQ(1.5), **SETTINGS, query=query, design=design).fit(*data)
     np.testing.assert_array_equal(model.release_.X_star, query)
     assert model.certificate_.design == design
-    assert model.predict([[2.0], [30.0]]).shape == (2,)
-
-
-def test_parameters_and_clones(fitted):
-    settings = {"kernel", "noise", "bounds", "epsilon", "delta", "query", "design", "ledger", "dataset"}
-    settings |= {"prior", "inducing", "approximation", "downweight", "missing_inputs"}
-    assert set(fitted.get_params(deep=False)) == settings
-    copy = clone(fitted)
-    assert copy.get_params() == fitted.get_params()
-    assert not hasattr(copy, "release_")
-    assert copy.set_params(epsilon=7.0, design="max") is copy
-    assert (copy.epsilon, copy.design, fitted.epsilon) == (7.0, "max", 2.0)
-    with pytest.raises(ValueError, match="Invalid parameter"):
-        copy.set_params(secret=1)
 
 
 def test_the_kernels_numbers_are_parameters():
@@ -300,14 +244,10 @@ def test_the_kernels_numbers_are_parameters():
     assert pipeline[-1].kernel == clone(pipeline)[-1].kernel == EQ([1.0, 2.0], variance=2.0)
 
 
-def test_a_kernel_of_scikit_learns_keeps_its_own_names():
+def test_kernels_of_scikit_learn_keep_their_names_and_others_are_refused():
     model = clone(PrivateGPRegressor(kernel=RBF(10.0))).set_params(kernel__length_scale=20.0)
     assert model.kernel == RBF(20.0)
-
-
-def test_parameters_that_the_kernel_has_not_are_named():
-    why = r"lengthscal is not a parameter of EQ\. It has lengthscale, variance"
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises(ValueError, match=r"lengthscal is not a parameter of EQ"):
         PrivateGPRegressor(kernel=EQ(10.0)).set_params(kernel__lengthscal=20.0)
     with pytest.raises(ValueError, match="kernel__lengthscale needs a kernel"):
         PrivateGPRegressor().set_params(kernel__lengthscale=20.0)
@@ -346,15 +286,6 @@ def test_a_pickle_holds_no_outcome(data):
     assert set(vars(model)) == {*model.get_params(deep=False), "release_", "n_features_in_"}
 
 
-def test_in_a_pipeline(data):
-    X, y = data
-    model = make_pipeline(StandardScaler(), PrivateGPRegressor(EQ(0.6), **SETTINGS)).fit(100 + 50 * X, y)
-    mean, std = model.predict(100 + 50 * X[:7], return_std=True)
-    assert mean.shape == std.shape == (7,)
-    inner = model[-1].release_.plan.X
-    np.testing.assert_allclose(inner.mean(axis=0), 0, atol=1e-12)
-
-
 IDS = np.repeat(np.arange(10), 4)
 
 
@@ -370,13 +301,6 @@ def test_people_are_protected(data, model):
         rows.fit(X, y)
     assert rows.certificate_.unit == "one row"
     assert fitted.release_.plan.noise_std.mean() > rows.release_.plan.noise_std.mean()
-
-
-def test_ids_that_do_not_fit_spend_nothing(data):
-    model = PrivateGPRegressor(EQ(1.5), **SETTINGS)
-    with pytest.raises(cloakgp.ArgumentError, match="people must have 40 ids"):
-        model.fit(*data, people=IDS[1:])
-    assert not hasattr(model, "release_")
 
 
 def test_people_in_a_pipeline_and_a_search(data):
@@ -411,26 +335,21 @@ def test_a_grid_search_runs_and_warns_of_what_it_spends(data):
     X, y = data
     grid = {"epsilon": [1.0, 5.0], "kernel__lengthscale": [1.0, 2.0]}
     search = GridSearchCV(PrivateGPRegressor(EQ(1.5), **SETTINGS), grid, cv=2)
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
+    with pytest.warns(RepeatedFitWarning) as seen:
         search.fit(X, y)
-    counts = [str(w.message) for w in seen if issubclass(w.category, RepeatedFitWarning)]
+    counts = [str(one.message) for one in seen if issubclass(one.category, RepeatedFitWarning)]
     assert len(counts) == 4 * 2 - 1  # eight fits on halves, of which the first is free of it; one on all
     assert any("fit number 8 on data of shape (20, 1)" in message for message in counts)
-    best = search.best_estimator_
-    assert best.predict(X).shape == (40,)
-    assert best.release_.plan.gp.kernel == EQ(search.best_params_["kernel__lengthscale"])
+    fitted = search.best_estimator_.release_.plan
+    assert fitted.gp.kernel == EQ(search.best_params_["kernel__lengthscale"])
 
 
-@pytest.mark.filterwarnings("ignore::cloakgp.estimators.RepeatedFitWarning")
 def test_ids_are_compared_as_for_plans():
     X, y = np.linspace(0, 10, 12)[:, None], np.linspace(0, 1, 12)
     written = [f"{number // 2:0{1 + number % 2}}" for number in range(12)]  # 0, 00, 1, 01, ...
     model = PrivateGPRegressor(bounds=(0, 1), epsilon=1.0, delta=0.01, kernel=EQ(2.0), noise=0.1)
-    plans = {ids: model.fit(X, y, people=written, ids=ids).release_.plan for ids in ("alike", "exact")}
-    assert plans["alike"].measurement.people.n_people == 6
-    assert plans["exact"].measurement.people.n_people == 12
-    assert model.release_.certificate.ids == "exact"
+    assert model.fit(X, y, people=written, ids="exact").release_.plan.people.n_people == 12
+    assert model.certificate_.ids == "exact"
 
 
 # Classes
@@ -487,31 +406,6 @@ def test_tables_with_names_and_missing_inputs(blobs, library):
         clone(model).set_params(missing_inputs="error").fit(table, labels, people="id")
 
 
-def test_labels_of_another_order_are_refused(blobs):
-    pandas = pytest.importorskip("pandas")
-    X, y = blobs
-    frame, labels = pandas.DataFrame(X, columns=["a", "b"]), pandas.Series(y)
-    with pytest.raises(ValueError, match="labels of X's rows"):
-        PrivateGPClassifier(("car", "bus", "train"), **CLASSIFYING).fit(frame, labels[::-1])
-
-
-@pytest.mark.parametrize(
-    ("y", "classes", "expected"),
-    [
-        ([False, True, True], (False, True), [0, 1, 1]),
-        ([0.0, 1.0, 1.0], (0, 1), [0, 1, 1]),
-        (np.array(["0", "1", "1"]), ("0", "1"), [0, 1, 1]),
-        (["a", None, "b"], ("a", "b"), [0, np.nan, 1]),
-        (np.ma.array(["a", "a", "b"], mask=[0, 1, 0]), ("a", "b"), [0, np.nan, 1]),
-        *((kind, ("a", "b"), [0, np.nan, 1]) for kind in ("string", "category")),
-    ],
-)
-def test_labels_become_numbers_and_what_is_missing_is_no_class(y, classes, expected):
-    if isinstance(y, str):
-        y = pytest.importorskip("pandas").Series(["a", None, "b"], dtype=y)
-    np.testing.assert_array_equal(np.asarray(PrivateLabels(y, classes)), expected)
-
-
 def test_a_label_that_is_no_class_is_missing_and_not_named(answers):
     X, y = answers
     labels = np.where(y, "yes", "no").astype(object)
@@ -541,59 +435,10 @@ def test_classes_that_are_learned_in_a_pipeline(answers):
     model = make_pipeline(StandardScaler(), PrivateGPClassifier(epsilon=4.0, delta=1e-3)).fit(X, y)
     inner = model[-1]
     assert inner.release_.plan.stages > 1
-    assert "lengthscale" in str(inner.learned_)
-    assert inner.certificate_.epsilon == 4.0
     again = pickle.loads(pickle.dumps(model))  # noqa: S301
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-class TestCover:
-    def test_one_column_is_covered_evenly_and_beyond(self):
-        points = cover([[3.0], [13.0], [5.0]])
-        assert points.shape == (100, 1)
-        np.testing.assert_allclose(points[[0, -1], 0], [2.0, 14.0])
-        np.testing.assert_allclose(np.diff(points[:, 0]), 12 / 99)
-        np.testing.assert_allclose(cover([3.0, 13.0], n_points=5, margin=0.5)[:, 0], [-2, 3, 8, 13, 18])
-        np.testing.assert_allclose(cover(np.full((5, 1), 7.0))[[0, -1], 0], [6.9, 7.1])
-
-    def test_several_columns_hold_the_extremes_and_points_further_out(self):
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(400, 2)) * [1.0, 1000.0]
-        X[:4] = [[9.0, 0.0], [-9.0, 0.0], [0.0, 9000.0], [0.0, -9000.0]]
-        points = cover(X)
-        assert points.shape == (100, 2)
-        rows, outward = points[:50], points[50:]
-        originals = {tuple(x) for x in np.round(X, 6)}
-        assert all(tuple(row) in originals for row in np.round(rows, 6))
-        for extreme in X[:4]:
-            assert np.isclose(rows, extreme, atol=1e-6).all(axis=1).any()
-        assert outward[:, 0].max() > 10
-        assert outward[:, 0].min() < -10
-        assert outward[:, 1].max() > 10_000
-        # Every row of X has a chosen one nearby, whatever the columns' units.
-        gaps = np.linalg.norm((X[:, None] - rows) / [18.0, 18_000.0], axis=2).min(axis=1)
-        assert gaps.max() < 0.1
-        middle = X.mean(axis=0)
-        np.testing.assert_allclose(outward, middle + 1.2 * (rows - middle), rtol=1e-9, atol=1e-6)
-
-    def test_it_starts_in_the_middle_and_goes_to_the_farthest(self):
-        X = np.array([[0.0, 0.0], [1.0, 1.0], [0.5, 0.5], [0.5, 0.52], [0.0, 1.0]])
-        points = cover(X, n_points=4)
-        np.testing.assert_allclose(points[0], [0.5, 0.52])  # the mean is (0.4, 0.604)
-        assert tuple(points[1]) in {(0.0, 0.0), (1.0, 1.0), (0.0, 1.0)}
-        assert len(points) == 4
-
-    def test_few_rows_and_constant_columns(self):
-        points = cover([[0.0, 0.0], [1.0, 3.0], [1.0, 3.0], [0.0, 0.0]])
-        assert len(points) == 4  # two different rows, and each moved outward
-        assert {tuple(point) for point in points[:2]} == {(0.0, 0.0), (1.0, 3.0)}
-        points = cover(np.column_stack([np.arange(10.0), np.full(10, 4.0)]))
-        np.testing.assert_allclose(points[:, 1], 4.0)
-        assert points[:, 0].max() > 9
-        np.testing.assert_allclose(cover([[2.0, 3.0]]), [[2.0, 3.0], [2.0, 3.0]])
-        model = PrivateGPRegressor(EQ(1.0), **SETTINGS).fit([[2.0, 3.0]], [1.0])
-        assert np.isfinite(model.predict([[2.0, 3.0]])).all()
-
-    def test_bad_inputs(self):
-        with pytest.raises(ValueError, match="X must be finite"):
-            cover([[np.nan, 1.0]])
+def test_one_row_can_be_fitted():
+    model = PrivateGPRegressor(EQ(1.0), **SETTINGS).fit([[2.0, 3.0]], [1.0])
+    assert np.isfinite(model.predict([[2.0, 3.0]])).all()

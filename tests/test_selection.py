@@ -75,9 +75,6 @@ def test_losses_are_those_of_cross_validation(textbook):
 def test_nothing_but_the_choice_comes_out():
     chosen = plan().select(waves())
     assert [f.name for f in fields(chosen)] == ["plan", "index", "certificate", "receipt"]
-    assert chosen.gp is chosen.plan.candidates[chosen.index]
-    assert chosen.receipt is None
-    assert 0 <= chosen.index < 6
     other = plan().select(10 - waves(1))
     assert chosen.certificate == other.certificate
 
@@ -128,15 +125,13 @@ def test_a_forged_certificate_changes_neither_the_price_nor_the_promise():
 
 
 def test_different_prior_means_and_noises_per_row():
-    y = waves()
     gps = [
         cloakgp.GP(EQ(1.5, variance=9.0), noise, BOUNDS, mean)
         for noise in (0.1, np.linspace(0.1, 0.3, 40))
         for mean in (5.0, -300.0)
     ]
-    study = plan(candidates=gps, epsilon=100.0).custodian_probabilities(y)
-    assert study.losses[0] < study.losses[1]
-    assert study.losses[2] < study.losses[3]
+    losses = plan(candidates=gps, epsilon=100.0).custodian_probabilities(waves()).losses
+    assert (losses[::2] < losses[1::2]).all()
 
 
 def test_missing_outcomes():
@@ -154,23 +149,15 @@ def test_missing_outcomes():
 # What the plan says
 
 
-def test_the_plan_is_public_and_says_what_it_does():
+def test_the_certificate_says_what_is_promised():
     sp = plan(epsilon=0.5)
-    assert sp.epsilon == 0.5
-    assert sp.cost == accounting.Exponential(0.5)
-    assert len(sp.candidates) == 6
-    assert sp.X.shape == (40, 1)
-    assert repr(sp).startswith(
-        "<SelectionPlan: 0.5-DP, unit one row, 6 candidates, 40 rows, 5 folds, squared"
-    )
     c = sp.certificate
+    assert sp.cost == accounting.Exponential(0.5)
     assert c.sensitivity == sp.sensitivity
     assert c.loss_clip == 2.5  # a quarter of the bounds' width
     assert (c.n_folds, c.n_tested, c.n_rows) == (5, 40, 40)
-    assert not c.insecure
     assert json.loads(json.dumps(c.to_dict()))["unit"] == "one row"
     assert "0.5-differential privacy of y, unit: one row" in str(c)
-    assert "INSECURE" not in str(c)
 
 
 def test_the_sensitivity_is_in_the_losss_own_units():
@@ -208,9 +195,7 @@ def test_insecure_choices_are_marked_and_repeatable(seeded):
 def test_the_study_says_that_it_is_private():
     study = plan().custodian_probabilities(waves())
     assert "PRIVATE" in repr(study)
-    assert study.probabilities.sum() == pytest.approx(1.0)
     assert not any(f"{loss:.3f}" in repr(study) for loss in study.losses)
-    assert "NOT PRIVATE" in selection.SelectionPlan.custodian_probabilities.__doc__
 
 
 # The release to come
@@ -228,35 +213,24 @@ def test_plan_for_adds_what_the_noise_costs():
     assert counted.certificate.plan_for in str(counted.certificate)
 
 
-def test_plan_for_posterior_and_absolute_loss():
-    gps, X_star = models(noise=[0.1]), np.linspace(0, 20, 7)
-    y = waves()
-    base = plan(candidates=gps, loss="absolute").custodian_probabilities(y).losses
-    for design in ("posterior", "max"):
-        counted = plan(candidates=gps, loss="absolute", plan_for=(X_star, 1.0, 0.01, design))
-        added = counted.custodian_probabilities(y).losses - base
-        for gp, cost in zip(gps, added, strict=True):
-            p = gp.plan(X, X_star=X_star, epsilon=1.0, delta=0.01, design=design)
-            std = math.sqrt(p.certificate.objective) if design == "posterior" else p.noise_std.mean()
-            assert cost == pytest.approx(math.sqrt(2 / math.pi) * std, rel=1e-3)
-
-
-def test_smaller_epsilon_of_the_release_favours_longer_lengthscales():
-    gps = models(lengthscale=[0.5, 5.0], noise=0.1)
-    shares = [
-        plan(candidates=gps, epsilon=0.1, plan_for=([5.0, 10.0], e, 0.01, "mse"))
-        .custodian_probabilities(waves())
-        .probabilities[1]
-        for e in (50.0, 1.0, 0.2)
+@pytest.mark.parametrize("design", ["posterior", "max"])
+def test_plan_for_posterior_and_absolute_loss(design):
+    gps, X_star, y = models(noise=[0.1]), np.linspace(0, 20, 7), waves()
+    plans = [
+        plan(candidates=gps, loss="absolute", plan_for=release)
+        for release in (None, (X_star, 1.0, 0.01, design))
     ]
-    assert shares[0] < shares[1] < shares[2]
+    added = np.subtract(*(sp.custodian_probabilities(y).losses for sp in plans[::-1]))
+    for gp, cost in zip(gps, added, strict=True):
+        p = gp.plan(X, X_star=X_star, epsilon=1.0, delta=0.01, design=design)
+        std = math.sqrt(p.certificate.objective) if design == "posterior" else p.noise_std.mean()
+        assert cost == pytest.approx(math.sqrt(2 / math.pi) * std, rel=1e-3)
 
 
 # Refusals
 
 
 MADE = [
-    ({"lengthscale": []}, ValueError, "lengthscale"),
     ({"noise": []}, ValueError, "noise"),
     ({"period": 3.0}, TypeError, "kernel"),
     ({"lengthscale": "a"}, TypeError, "lengthscale"),
@@ -264,9 +238,6 @@ MADE = [
     ({"kernel": EQ(1.0), "period": 2.0}, ValueError, "period"),
     ({"kernel": EQ(3.0) + Constant(4.0)}, ValueError, "variance"),  # which both have
     ({"kernel": lambda lengthscale, variance: 3}, TypeError, "kernel"),
-    ({"lengthscale": -1.0}, ValueError, "lengthscale"),
-    ({"noise": -1.0}, ValueError, "noise"),
-    ({"bounds": (1, 0)}, ValueError, "bounds"),
 ]
 CANDIDATES = [
     (models()[0], TypeError, "candidates"),
@@ -334,13 +305,10 @@ SECRET = 314159.0
         np.full(39, SECRET),
         np.full((40, 1), SECRET),
         [SECRET] * 39 + ["x"],
-        [SECRET] * 39 + [None],
-        np.full(40, SECRET + 1j),
         [SECRET] * 39 + [np.nan],
         "314159",
-        None,
     ],
-    ids=["short", "column", "text", "None", "complex", "missing", "a word", "nothing"],
+    ids=["short", "column", "text", "missing", "a word"],
 )
 def test_errors_never_quote_y(y, monkeypatch):
     sp = plan()
@@ -369,14 +337,6 @@ def test_a_failing_sampler_is_not_quoted(monkeypatch):
 # The candidates
 
 
-def test_candidates_are_in_the_order_of_nested_loops():
-    lists = {"lengthscale": [1.0, 2.0], "variance": np.array([3.0, 4.0]), "noise": [5.0, 6.0]}
-    gps = cloakgp.candidates(kernel=EQ, **lists, bounds=(0, 1), mean=0.2)
-    found = [(gp.kernel.lengthscale, gp.kernel.variance, gp.noise) for gp in gps]
-    assert found == [(a, b, c) for a in (1.0, 2.0) for b in (3.0, 4.0) for c in (5.0, 6.0)]
-    assert all(gp.mean == 0.2 and gp.bounds == (0.0, 1.0) for gp in gps)
-
-
 @pytest.mark.parametrize(
     ("kernel", "parameters", "expected"),
     [
@@ -393,17 +353,3 @@ def test_candidates_of_a_class_and_of_a_kernel_in_which_parameters_are_replaced(
     gps = cloakgp.candidates(kernel=kernel, **parameters, noise=[np.ones(4)], bounds=(0, 1))
     assert [gp.kernel for gp in gps] == expected
     assert gps[0].noise.shape == (4,)
-
-
-def test_progress_counts_models_and_plans(monkeypatch):
-    made = []
-
-    class Counted(selection.Progress):
-        def __init__(self, *args):
-            super().__init__(*args)
-            made.append(self)
-
-    monkeypatch.setattr(selection, "Progress", Counted)
-    plan()
-    plan(plan_for=([1.0], 1.0, 0.01, "mse"))
-    assert [(p.done, p.total) for p in made] == [(6, 6), (12, 12)]

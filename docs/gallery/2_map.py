@@ -29,7 +29,7 @@ release = gp.plan(homes, X_star=places, epsilon=2.0, delta=1e-4, columns=columns
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 for ax, view in zip(axes, ("prediction", "uncertainty"), strict=True):
-    plot_map(release, ax, view=view, units="£", title=view)
+    plot_map(release.labelled(units="£", title=view), ax, view=view)
 
 # %%
 # In the centre and at the edge, and why: what privacy adds, and what would stay unknown without it.

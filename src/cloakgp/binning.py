@@ -33,7 +33,7 @@ from cloakgp.kernels import Boxes, Integral, Kernel, Points, as_kernel
 from cloakgp.kernels.integral import over_boxes
 from cloakgp.ledger.chain import Receipt
 from cloakgp.measure.certificate import CLOSED_FORM, Certificate, certify_one, designed
-from cloakgp.measure.measurement import LAPLACE, NOISE_SCALES, NOISES, Measurement, integer_float_at_least
+from cloakgp.measure.measurement import LAPLACE, NOISES, Measurement, integer_float_at_least, room
 from cloakgp.measure.statistics import Inside
 from cloakgp.measure.unit import check_unit
 from cloakgp.model.gp import GaussianProcess
@@ -183,14 +183,6 @@ class BinningPlan(PlanBase["BinningRelease"]):
         plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
         return BinningRelease(plan, answer, receipt)
 
-    def to_frame(self, *, backend: str = "pandas") -> Any:
-        """The test points as a table, with the std of the privacy noise; as for :class:`cloakgp.Plan`."""
-        return showing.frame(self.columns, self.X_star, {"noise_std": self.noise_std}, backend)
-
-    def _repr_html_(self) -> str:
-        facts = showing.facts(self.certificate, self.columns, self.X_star, noise_std=self.noise_std)
-        return showing.page("Plan of bins", facts | {"bins": str(self.occupancy)}, False)
-
     def __repr__(self) -> str:
         c = self.certificate
         return (
@@ -241,11 +233,6 @@ class BinningRelease:
         plan = self.plan
         numbers = {"prediction": self.mean, "noise_std": plan.noise_std}
         return showing.frame(plan.columns, plan.X_star, numbers, backend)
-
-    def _repr_html_(self) -> str:
-        plan = self.plan
-        facts = showing.facts(self.certificate, plan.columns, plan.X_star, noise_std=plan.noise_std)
-        return showing.page("Release of bins", facts, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -425,11 +412,11 @@ def make_sums(
         unit_vectors, 0, statistic, 1, epsilon, delta, groups=groups, people=people, noise=noise
     )
     rate = epsilon if noise == LAPLACE else calibrate(epsilon, delta, n_measurements=q)
-    room, fewest = 61 - math.log2(largest + NOISE_SCALES * draft.sensitivity() / rate), 10
+    bits, fewest = room(largest, min(draft.sensitivity() / rate, 1e99)), 10
     expected = "must be {} for exact noise on sums of " + f"{largest} rows"
-    if room < fewest:
+    if bits < fewest:
         raise ArgumentError("epsilon", expected.format("larger"), f"{epsilon:g}")
-    draft = replace(draft, statistic=statistic.with_bits(min(40, math.floor(room))))
+    draft = replace(draft, statistic=statistic.with_bits(min(40, bits)))
     for less in (0.0, 1e-9, 1e-6, 1e-3):  # at the far ends, mu's own rounding errors can break the promise
         scale = integer_float_at_least(Fraction(draft.sensitivity()) / Fraction(rate * (1 - less)))
         if scale < (2**fewest if noise == LAPLACE else SIGMA_FLOOR):

@@ -35,9 +35,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Plan, release, save, verify and draw."""
     options = _options(arguments)
     start = time.perf_counter()
-    pictures = options.pictures or options.output
-    for folder in (options.output, pictures):
-        folder.mkdir(parents=True, exist_ok=True)
+    options.output.mkdir(parents=True, exist_ok=True)
 
     X, y = make_kung_like()
     gp = AutoGP(bounds=BOUNDS)
@@ -69,8 +67,8 @@ def main(arguments: list[str] | None = None) -> None:
         drawn["NOT-FOR-RELEASE.png"] = _labelled(marked, "height in cm")
     print(f"release file: {saved}")
     for name, figure in drawn.items():
-        _write(figure, pictures / name)
-        print(f"picture:      {pictures / name}")
+        _write(figure, options.output / name)
+        print(f"picture:      {options.output / name}")
 
     print("\n5. For comparison: one step with a model that is set beforehand, by its design and calibration,")
     print(f"   and with the paper's delta, {PAPERS_DELTA:g}")
@@ -119,13 +117,14 @@ def _write(figure: Any, path: Path) -> None:
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m cloakgp.demo", description=__doc__)
-    output, custodian = (
-        "folder to write to (default: demo-output)",
-        "also draw a picture with the private points",
+    parser.add_argument(
+        "--output", type=Path, default=Path("demo-output"), help="folder to write to (default: demo-output)"
     )
-    parser.add_argument("--output", type=Path, default=Path("demo-output"), help=output)
-    parser.add_argument("--pictures", type=Path, help="folder for the pictures, if another")
-    parser.add_argument("--custodian", action="store_true", help=f"{custodian}, marked as not for release")
+    parser.add_argument(
+        "--custodian",
+        action="store_true",
+        help="also draw a picture with the private points, marked as not for release",
+    )
     return parser.parse_args(arguments)
 
 

@@ -32,7 +32,6 @@ from cloakgp.measure.certificate import ids_lines
 from cloakgp.measure.cross_validation import FOLD_LIMIT, LOSSES, Fold, Scores, as_folds, make_scores, weights
 from cloakgp.measure.unit import OUTCOME, PERSON
 from cloakgp.model.outcome import REAL
-from cloakgp.release import showing
 from cloakgp.release.base import PlanBase
 
 WORKING = 8 * 2**30
@@ -60,14 +59,6 @@ class SelectionCertificate:
     included."""
     plan_for: str | None
     """The release whose noise was counted, in words; None if none was."""
-    y_bits: int
-    matrix_bits: int
-    score_shift: int
-    """Bits dropped from each candidate's summed loss."""
-    sensitivity_steps: int
-    """Sensitivity in steps of the scores, rounded up."""
-    noise_scale: float
-    """Scale of the Gumbel noise in steps of the scores: 2 sensitivity / epsilon, rounded up."""
     ids: str = ALIKE
     """How people's ids were compared, as in a release's certificate."""
 
@@ -86,8 +77,6 @@ class SelectionCertificate:
             f"{self.n_tested} tests in {self.n_folds} folds of {self.n_rows} rows",
             f"  noise of      {self.plan_for or 'no release is counted'}",
             f"  sensitivity   {self.sensitivity:.6g} of the summed loss",
-            f"  lattice       y to 1/2^{self.y_bits} of its range, matrices to 2^-{self.matrix_bits}, "
-            f"sensitivity {self.sensitivity_steps} steps, noise scale {self.noise_scale:.6g}",
             *ids_lines(self.ids),
         ]
         return "\n".join(lines)
@@ -113,17 +102,6 @@ class Selection:
     def z(self) -> IntArray:
         """All that y left behind, as a ledger keeps it: the index."""
         return np.array([self.index])
-
-    def to_frame(self, *, backend: str = "pandas") -> Any:
-        """The candidates as a table, and which one was chosen; as for :meth:`SelectionPlan.to_frame`."""
-        chosen = np.arange(len(self.plan.candidates)) == self.index
-        return showing.framed(self.plan.listed() | {"chosen": chosen}, backend)
-
-    def _repr_html_(self) -> str:
-        found = showing.facts(self.certificate, self.plan.columns)
-        chosen = {"chosen": f"candidate {self.index + 1} of {self.certificate.n_candidates}"}
-        model = {"kernel": repr(self.gp.kernel), "noise": str(self.plan.listed()["noise"][self.index])}
-        return showing.page("Selection", found | chosen | model, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -188,7 +166,8 @@ class SelectionPlan(PlanBase[Selection]):
             for arrays in each
         ]
         # Costs as texts, since they may go beyond 64 bits.
-        reached = [scores.sensitivity, scores.clip, *map(str, scores.costs)]
+        lattice = [scores.statistic.y_bits, scores.matrix_bits, scores.shift]
+        reached = [*lattice, scores.sensitivity, scores.clip, *map(str, scores.costs)]
         return self._sealed(certificate=self.certificate.to_dict(), reached=reached, integers=integers)
 
     @cached_property
@@ -251,25 +230,6 @@ class SelectionPlan(PlanBase[Selection]):
         odds = np.exp(log_odds)
         losses = steps * (self.scores.step / self.scores.n_tested)
         return PrivateStudy(frozen(odds / odds.sum()), frozen(losses))
-
-    def listed(self) -> dict[str, Any]:
-        """The candidates, column by column."""
-        noise = [gp.noise if isinstance(gp.noise, float) else "one per row" for gp in self.candidates]
-        return {
-            "kernel": np.array([repr(gp.kernel) for gp in self.candidates], dtype=object),
-            "noise": np.array(noise, dtype=object if "one per row" in noise else float),
-            "mean": np.array([gp.level for gp in self.candidates]),
-        }
-
-    def to_frame(self, *, backend: str = "pandas") -> Any:
-        """The candidates as a table. `backend` is "pandas", "polars" or "pyarrow"; it must be installed."""
-        return showing.framed(self.listed(), backend)
-
-    def _repr_html_(self) -> str:
-        c = self.certificate
-        found = showing.facts(c, self.columns) | {"candidates": str(c.n_candidates), "folds": str(c.n_folds)}
-        loss = f"{c.loss}, clipped at {c.loss_clip:.3g}"
-        return showing.page("Plan of a selection", found | {"loss": loss}, False)
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -389,28 +349,9 @@ def plan_selection(
         n_tested=scores.n_tested,
         sensitivity=scores.sensitivity * scores.step,
         plan_for=None if to_come is None else _said(**to_come),
-        y_bits=scores.statistic.y_bits,
-        matrix_bits=scores.matrix_bits,
-        score_shift=scores.shift,
-        sensitivity_steps=scores.sensitivity,
-        noise_scale=scores.scale,
         ids=ALIKE if who is None else who.ids,
     )
     return SelectionPlan(models, X, scores, certificate, given.columns, given.rows)
-
-
-_NONE_OF = (
-    (
-        "inducing",
-        "must have no inducing inputs: selection compares exact GPs",
-        "Select on a part of the rows if they are many; plan the release with it afterwards.",
-    ),
-    (
-        "downweight",
-        "must have no downweight, since folds would weigh rows differently",
-        "Choose without it, and plan the release with it afterwards.",
-    ),
-)
 
 
 def _models(given: Any) -> tuple[GP, ...]:
@@ -421,20 +362,22 @@ def _models(given: Any) -> tuple[GP, ...]:
         name = f"candidates[{number}]"
         if not isinstance(gp, GP):
             raise ArgumentTypeError(name, "must be a GP", type(gp).__name__)
-        if gp.outcome != REAL.name:
-            remedy = "AutoGP learns the model of such outcomes in the release itself."
-            raise ArgumentError(name, f"must be of real outcomes, not {gp.outcome}", remedy=remedy)
-        for option, expected, remedy in _NONE_OF:
-            if getattr(gp, option) is not None:
-                raise ArgumentError(name, expected, remedy=remedy)
+        if gp.outcome != REAL.name or gp.inducing is not None or gp.downweight is not None:
+            expected = "must have no inducing inputs, no downweight, and real outcomes: it compares exact GPs"
+            remedy = (
+                "Choose on a part of the rows if they are many, and plan the release with these afterwards. "
+                "AutoGP learns models of other outcomes in the release itself."
+            )
+            raise ArgumentError(name, expected, remedy=remedy)
         if gp.one_pair("a selection") != models[0].bounds:
             expected = "must have the bounds of the first, which say what y can be"
             raise ArgumentError(name, expected, f"{gp.bounds}, not {models[0].bounds}")
-        before = enumerate(models[:number])
-        same = [other for other, one in before if _numbers(one) == _numbers(gp) and one.kernel == gp.kernel]
-        if same:
-            expected = f"must differ from those before; it is the same model as number {same[0] + 1}"
-            raise ArgumentError(name, expected, remedy="It would be chosen twice as readily.")
+    each = [(_numbers(gp), gp.kernel) for gp in models]
+    for number, one in enumerate(each):
+        if (same := each.index(one)) < number:
+            expected = f"must differ from those before; it is the same model as number {same + 1}"
+            remedy = "It would be chosen twice as readily."
+            raise ArgumentError(f"candidates[{number}]", expected, remedy=remedy)
     if len(models) < 2:
         remedy = "With nothing to choose, plan the release at once, and spend nothing here."
         raise ArgumentError("candidates", "must hold at least two models", str(len(models)), remedy)

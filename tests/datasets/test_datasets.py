@@ -3,7 +3,6 @@
 import gzip
 import http.server
 import io
-import json
 import sys
 import threading
 import zipfile
@@ -28,7 +27,6 @@ from cloakgp.datasets import (
     make_kung_like,
     published,
 )
-from cloakgp.datasets.data_files import tables
 
 # ------------------------------------------------------------------------------- made-up files
 
@@ -202,7 +200,7 @@ def test_other_months_gaps_and_places_outside_are_left_out(folder):
     (folder / "citibike.csv.gz").write_bytes(gzip.compress(PREPARED_TRIPS.encode()))
     assert fetch_citibike("2016-06", folder).X.shape == (2, 4)
     assert fetch_citibike("2016-06", folder, box=CITIBIKE_BOX).y.tolist() == [300.0]
-    with pytest.raises(DatasetError, match="no trip of 2017-06, but of 2016-06"):
+    with pytest.raises(DatasetError, match="no trip of 2017-06"):
         fetch_citibike("2017-06", folder)
     gaps = [trip(2, JUNE, start=("", "")), trip(3, JUNE, end=("NULL", "NULL")), trip(4, JUNE, end=(0.0, 0.0))]
     others = [trip(5, "7/1/2016 00:00:00"), trip(6, ""), ""]
@@ -262,7 +260,6 @@ def test_prepared_sales_are_kept_by_year_and_place(folder):
 # ----------------------------------------------------------------------------------- what is wrong
 
 POSTCODES_OF_LETTERS = packed({"Data/CSV/ab.csv": "AB1 1AA,10,x,806000,,,,,,\n"})
-TWICE_PACKED = packed({"201606-citibike-tripdata.zip": packed({"201606-a.csv": "x"})})
 WRONG = [
     *(
         (fetch_kung, "Howell1.csv", content, message)
@@ -291,11 +288,6 @@ WRONG = [
                 packed({"201605-a.csv": "x"}),
                 "does not hold what is asked for",
             ),
-            (
-                "201606-citibike-tripdata.zip",
-                packed({"201606-citibike-tripdata.zip": TWICE_PACKED}),
-                "an archive in an archive in an archive",
-            ),
         )
     ),
     (fetch_london_prices, "pp-2013.csv", "price,date\n1,2\n", r"pp-2013\.csv, row 1: expected 16 columns"),
@@ -309,12 +301,6 @@ def test_wrong_files_are_named_with_what_is_wrong(folder, fetch, name, content, 
     (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(DatasetError, match=message):
         fetch(**({"years": [2013]} if fetch is fetch_london_prices else {}), path=folder)
-
-
-def test_members_that_are_too_large_are_not_unpacked(folder):
-    (folder / "a.zip").write_bytes(packed({"a.csv": "1" * 200}))
-    with pytest.raises(DatasetError, match="would unpack to more than 100 bytes"):
-        list(tables(folder / "a.zip", list, largest=100))
 
 
 BOXES = [3, (1, 2), ((1, 2),), ((2, 1), (1, 2)), (("a", 1), (1, 2))]
@@ -372,67 +358,36 @@ def cache(tmp_path):
 
 def test_a_known_checksum_is_checked_and_a_download_kept(folder, monkeypatch, cache):
     (folder / "Howell1.csv").write_text(HOWELL)
-    with serving(folder) as (server, address):
+    with serving(folder) as (_, address):
         served_from(monkeypatch, address)
-        for _ in range(2):
-            with pytest.raises(DatasetError, match=f"has not the sha256 known, {published.KUNG_SHA256}"):
-                fetch_kung()
+        with pytest.raises(DatasetError, match=f"has not the sha256 known, {published.KUNG_SHA256}"):
+            fetch_kung()
         assert not (cache / "Howell1.csv").exists()
         monkeypatch.setattr(published, "KUNG_SHA256", sha256(HOWELL.encode()).hexdigest())
         assert len(fetch_kung().y) == 2
-        asked = len(server.asked)
-        assert len(fetch_kung().y) == 2
-        assert len(server.asked) == asked
     assert len(fetch_kung().y) == 2  # without the server
     (cache / "Howell1.csv").write_text("changed")
     with pytest.raises(ConnectionError):  # to download it again
         fetch_kung()
 
 
-def test_an_unknown_checksum_is_recorded_once_and_then_checked(folder, monkeypatch, cache):
-    name, archive = "2016-citibike-tripdata.zip", packed(PARTS)
-    (folder / name).write_bytes(archive)
-    with serving(folder) as (_, address):
-        served_from(monkeypatch, address)
-        assert len(fetch_citibike("2016-06").y) == 2
-        entry = json.loads((cache / "sha256.json").read_text())[name]
-        assert entry["sha256"] == sha256(archive).hexdigest()
-        assert entry["url"] == address + name
-        (cache / name).write_bytes(b"damaged")
-        assert fetch_citibike("2016-06").y.tolist() == [1.0, 2.0]  # downloaded again
-
-        (folder / name).write_bytes(packed({"201606-citibike-tripdata.csv": LOWER}))
-        (cache / name).unlink()
-        with pytest.raises(DatasetError, match=r"recorded at the first download.*may have revised .*delete"):
-            fetch_citibike("2016-06")
-        (cache / "sha256.json").write_text("{}")
-        with pytest.raises(DatasetError, match="holds no trip of 2016-06"):
-            fetch_citibike("2016-06")  # the new file, which has none
-        (cache / "sha256.json").write_text("[1]")
-        with pytest.raises(DatasetError, match=r"sha256\.json cannot be read. Delete it"):
-            fetch_citibike("2016-06")
-    assert sorted(entry.name for entry in cache.iterdir()) == [name, "sha256.json"]
-
-
-def test_all_of_londons_files_are_downloaded_and_recorded(folder, monkeypatch, cache):
+def test_all_of_londons_files_are_downloaded_once(folder, monkeypatch, cache):
     for year, text in SALES.items():
         (folder / f"pp-{year}.csv").write_text(text)
     (folder / "codepo_gb.zip").write_bytes(POSTCODES)
-    with serving(folder) as (_, address):
+    with serving(folder) as (server, address):
         served_from(monkeypatch, address)
-        assert fetch_london_prices([2013, 2014]).y.tolist() == [100.0, 400.0]
-        with pytest.raises(DatasetError, match=r"pp-2015\.csv could not be had: 404 .* may have moved"):
+        for _ in range(2):
+            assert fetch_london_prices([2013, 2014]).y.tolist() == [100.0, 400.0]
+        assert len(server.asked) == 3
+        with pytest.raises(ConnectionError, match=r"pp-2015\.csv could not be had: 404 .* may have moved"):
             fetch_london_prices([2015])
-    record = json.loads((cache / "sha256.json").read_text())
-    assert set(record) == {"pp-2013.csv", "pp-2014.csv", "codepo_gb.zip"}
+    assert {entry.name for entry in cache.iterdir()} == {"pp-2013.csv", "pp-2014.csv", "codepo_gb.zip"}
 
 
-@pytest.mark.parametrize(
-    ("fetch", "name"), [(fetch_kung, r"Howell1\.csv"), (fetch_citibike, r"2016-citibike-tripdata\.zip")]
-)
-def test_no_network_is_said_with_what_to_do(fetch, name, cache):
-    with pytest.raises(ConnectionError, match=rf"could not be had: .* Give {name} as path, or set CLOAKGP"):
-        fetch()
+def test_no_network_is_said_with_what_to_do(cache):
+    with pytest.raises(ConnectionError, match=r"could not be had: .* Give Howell1\.csv as path"):
+        fetch_kung()
     assert not list(cache.glob("*"))
 
 
@@ -440,7 +395,7 @@ def test_pooch_is_needed_for_downloads_alone(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     (folder / "Howell1.csv").write_text(HOWELL)
     assert len(fetch_kung(folder).y) == 2
-    with pytest.raises(ImportError, match=r"needs pooch: install the extra cloakgp\[datasets\]"):
+    with pytest.raises(ImportError, match=r"cloakgp\[datasets\]"):
         fetch_kung()
 
 
@@ -450,9 +405,8 @@ def test_pooch_is_needed_for_downloads_alone(folder, monkeypatch):
 def test_a_dataset_is_a_pair_that_says_what_it_is():
     data = make_kung_like(5)
     X, y = data
-    assert X is data.X is data[0]
-    assert y is data.y is data[1]
-    assert len(data) == 2
+    assert X is data.X
+    assert y is data.y
     assert repr(data) == (
         "<Dataset: 5 rows of age (years) -> height (cm); "
         "generated, cloakgp.datasets.make_kung_like(n=5, seed=0)>"
@@ -463,18 +417,15 @@ def test_a_dataset_is_a_pair_that_says_what_it_is():
 
 @pytest.mark.parametrize("make", [make_kung_like, make_city_like, make_bike_like])
 def test_look_alikes_have_a_public_seed_and_say_that_they_are_generated(make):
-    before = np.random.get_state()[1].tolist()  # noqa: NPY002 - the global generator must be left alone
     data = make(50)
     assert isinstance(data, Dataset)
     assert data.generated
     assert data.X.shape == (50, len(data.names) - 1)
-    assert data.y.shape == (50,)
-    assert len(data.units) == len(data.names)
+    assert len(data.y) == 50
     assert all(np.array_equal(a, b) for a, b in zip(data, make(50, seed=0), strict=True))
     assert not np.array_equal(make(50, seed=1).y, data.y)
-    with pytest.raises(ValueError, match="n must be at least 1"):
+    with pytest.raises(ArgumentError):
         make(0)
-    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
 
 
 def test_heights_grow_to_about_150_cm_with_a_spread_of_6_to_7():
@@ -486,19 +437,12 @@ def test_heights_grow_to_about_150_cm_with_a_spread_of_6_to_7():
     adults = y[(age > 30) & (age < 60)]
     found = [adults.mean(), adults.std(), y[age < 1].mean()]
     assert found == pytest.approx([150, 6.5, 62], abs=1)
-    by_age = [y[(age >= low) & (age < low + 4)].mean() for low in range(0, 20, 4)]
-    assert np.all(np.diff(by_age) > 0)
 
 
-def test_the_city_has_a_dense_centre_towns_bridges_and_empty_corners():
+def test_the_city_lies_in_its_box_and_is_dearer_in_the_west():
     X, y = make_city_like(20_000, seed=1)
     low, high = np.array(LONDON_BOX).T
     assert np.array_equal(X, X.clip(low, high).round())
-    counts, _, _ = np.histogram2d(X[:, 0], X[:, 1], bins=10, range=LONDON_BOX)
-    assert counts[3:7, 3:7].sum() > 0.4 * len(X)
-    assert counts[np.ix_([0, -1], [0, -1])].sum() < 0.002 * len(X)
-    town, halfway = (np.hypot(*(X - place).T) < 4000 for place in ([571_000, 207_000], [560_000, 200_000]))
-    assert 0 < 4 * halfway.sum() < town.sum()
     assert 100_000 <= y.min() < y.max() <= 500_000
     assert [y.mean(), y.std()] == pytest.approx([320_000, 93_000], rel=0.05)
     assert y[X[:, 0] < 520_000].mean() > y[X[:, 0] > 550_000].mean() + 60_000

@@ -482,8 +482,8 @@ marked | selection.py custodian_probabilities | not marked
 marked | selection.py | not
     def loss(v): custodian_scores(v) // scores = custodian_scores
 marked | plots/private_data.py | not
-    def plot(d): custodian_view(d) // look = custodian_view // *at, NOT_FOR_RELEASE, => *at, '',
-    stamp(ax, *at => if y: stamp(ax, *at
+    def plot(d): custodian_view(d) // look = custodian_view // 1.03, NOT_FOR_RELEASE, => 1.03, '',
+    stamp(ax, 0.99 => if y: stamp(ax, 0.99
 doors | release/combine.py | uses OpenDP
     import opendp.prelude as dp // def f(): from opendp import measurements // import_module('opendp.prelude')
 doors | release/combine.py | not a door

@@ -58,7 +58,7 @@ def test_folds_keep_a_persons_rows_together():
     alone = as_folds(4, X[:, None], as_people(np.arange(24), 24))
     for one, other in zip(alone, as_folds(4, X[:, None]), strict=True):
         assert (one.train == np.sort(other.train)).all()
-    with pytest.raises(ValueError, match="folds must be from 2 to the number of people, 8; got 9"):
+    with pytest.raises(ValueError, match="folds must be a whole number from 2 to 8"):
         as_folds(9, X[:, None], people)
 
 

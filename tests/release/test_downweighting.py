@@ -84,9 +84,3 @@ def test_a_function_takes_it_unless_its_inputs_are_hidden(tmp_path):
     for bound in ({"bound": "input-free"}, {"bound": "varah", "margin": 0.02}):
         with pytest.raises(cloakgp.ArgumentError, match=r"downweight must be None.*X is not to be shown"):
             model().plan_function(X, basis=np.linspace(0, 10, 5), **bound, **PROMISE)
-
-
-def test_a_selection_refuses_it():
-    candidates = [model(None), model(kernel=EQ(3.0))]
-    with pytest.raises(cloakgp.ArgumentError, match=r"candidates\[1\] must have no downweight.*afterwards"):
-        cloakgp.plan_selection(candidates, X, epsilon=1.0)

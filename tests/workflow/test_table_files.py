@@ -284,22 +284,15 @@ def test_only_ids_that_are_repeated_count(write):
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [
-        (["7", "8", "7"], [0, 1, 0]),
         (["7", "7.0", "07", "+7"], [0, 0, 0, 0]),
         (["a", " a ", "A", "b"], [0, 0, 0, 1]),
-        (["7", "x", "7.0", "7x"], [0, 1, 0, 2]),
-        (["7", "07", "9"], [0, 0, 1]),
         (["7", "07", "nine"], [0, 0, 1]),  # one person's id does not change whose rows others are
-        (["1e5", "100000", "1e6"], [0, 0, 1]),
-        ([str(2**60), str(2**60 + 1), str(2**61)], [0, 0, 1]),  # a float may stand for either
         (["7", "7,0", "7;0"], [0, 0, 1]),
     ],
 )
 def test_ids_are_the_same_however_a_number_is_written(write, cells, expected):
-    assert (
-        partition(tables.read_ids(write("id,age\n" + "".join(f'"{cell}",1\n' for cell in cells)), "id"))
-        == expected
-    )
+    table = write("id,age\n" + "".join(f'"{cell}",1\n' for cell in cells))
+    assert partition(tables.read_ids(table, "id")) == expected
 
 
 def test_parquet_and_folders_of_it_hold_the_same_people(write, tmp_path):

@@ -1,8 +1,7 @@
-"""Data files: given by the user, or downloaded once and checked ever after; and the numbers in them.
+"""Data files: given by the user, or downloaded once; and the numbers in them.
 
-Downloads go through pooch (extra ``datasets``) into a cache folder. A file whose checksum is known
-beforehand is checked against it. Of any other, the checksum is recorded at the first download, in
-``sha256.json`` beside it, and checked at each later use.
+Downloads go through pooch (extra ``datasets``) into a cache folder, from which they are taken later. A file
+whose checksum is known beforehand is checked against it at each use.
 
 Numbers are read from CSV text: plain, gzipped, or a member of a zip archive, even one within another.
 Archives are read as a stream. Only the members asked for are unpacked, and none to disk but for an inner
@@ -14,7 +13,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import os
 import shutil
 import tempfile
@@ -22,7 +20,6 @@ import zipfile
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
@@ -31,12 +28,10 @@ from typing import IO, Any, TextIO, cast
 import numpy as np
 
 from cloakgp.core.checks import FloatArray
-from cloakgp.core.errors import ArgumentError
+from cloakgp.core.errors import ArgumentError, missing_extra
 from cloakgp.datasets.dataset import DatasetError
-from cloakgp.files import atomic
 
 DATA, CACHE = "CLOAKGP_DATA", "CLOAKGP_CACHE"
-RECORD = "sha256.json"
 
 _MISSING = {"", "null", "\\n", "na", "nan"}
 _DAMAGE = (csv.Error, UnicodeDecodeError, EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile)
@@ -80,75 +75,44 @@ def inside(folder: Path, names: Sequence[str], instead: Sequence[str] = ()) -> P
 
 
 def download(url: str, name: str, sha256: str | None = None) -> Path:
-    """The file at `url`, from the cache if it is there as it was: by its checksum, known or recorded."""
+    """The file at `url`, from the cache if it is there; checked, where its checksum is known."""
     try:
         import pooch
-        from requests import exceptions
+        from requests.exceptions import RequestException
     except ImportError:
-        raise ImportError(
-            f"downloading {name} needs pooch: install the extra cloakgp[datasets] (in a clone: pip install "
-            f"'.[datasets]'). Or give a copy as path, or in the folder that {DATA} names."
-        ) from None
+        raise missing_extra(f"downloading {name}", "pooch", "datasets") from None
     folder = Path(os.environ.get(CACHE) or pooch.os_cache("cloakgp")).expanduser()
-    recorded = _recorded(folder / RECORD)
-    expected = sha256 or recorded.get(name, {}).get("sha256")
     try:
-        file = Path(pooch.retrieve(url, expected and f"sha256:{expected}", fname=name, path=folder))
-    except exceptions.RequestException as error:
-        kind = DatasetError if isinstance(error, exceptions.HTTPError) else ConnectionError
-        raise kind(
+        return Path(pooch.retrieve(url, sha256 and f"sha256:{sha256}", fname=name, path=folder))
+    except RequestException as error:
+        raise ConnectionError(
             f"{url} could not be had: {error}. The publisher may have moved it, if there is a network. Give "
             f"{name} as path, or set {DATA} to the folder that holds it."
         ) from error
     except ValueError as error:
         if "hash" not in str(error):
             raise
-        first, remedy = "known", "Do not use it."
-        if sha256 is None:
-            first = "recorded at the first download"
-            remedy = "The publisher may have revised it. To accept what is there now, delete "
-            remedy += f"{name!r} from {folder / RECORD}."
-        raise DatasetError(f"{url} has not the sha256 {first}, {expected}. {remedy}") from error
-    if not expected:
-        actual, day = pooch.file_hash(str(file), alg="sha256"), datetime.now(UTC).date().isoformat()
-        entries = recorded | {name: {"url": url, "sha256": actual, "on": day}}
-        atomic.write(folder / RECORD, f"{json.dumps(entries, indent=1)}\n".encode())
-    return file
-
-
-def _recorded(record: Path) -> dict[str, dict[str, str]]:
-    """What is known of the files in the cache."""
-    try:
-        entries = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-        return {str(name): {"sha256": str(entry["sha256"]), **entry} for name, entry in entries.items()}
-    except (ValueError, AttributeError, TypeError, KeyError):
-        raise DatasetError(
-            f"{record} cannot be read. Delete it to trust the files beside it as they are."
-        ) from None
+        raise DatasetError(f"{url} has not the sha256 known, {sha256}. Do not use it.") from error
 
 
 # What is in it
 
 
-def tables(path: Path, choose: Choose, largest: int = 4 * 2**30) -> Iterator[tuple[str, TextIO]]:
-    """Name and text of each CSV in the file; of an archive, of the members chosen.
-
-    None may have more than `largest` bytes, ten times a month of trips or a year of sales.
-    """
+def tables(path: Path, choose: Choose) -> Iterator[tuple[str, TextIO]]:
+    """Name and text of each CSV in the file; of an archive, of the members chosen."""
     with path.open("rb") as file:
-        yield from _tables(file, str(path), choose, largest)
+        yield from _tables(file, str(path), choose)
 
 
-def _tables(
-    file: IO[bytes], label: str, choose: Choose, largest: int, inner: bool = False
-) -> Iterator[tuple[str, TextIO]]:
-    start = file.read(4)
+def _tables(file: IO[bytes], label: str, choose: Choose) -> Iterator[tuple[str, TextIO]]:
     file.seek(0)
-    if start[:2] == b"\x1f\x8b":
+    start = file.read(2)
+    file.seek(0)
+    if start == b"\x1f\x8b":
         with gzip.open(file) as unpacked:
             yield label, _text(cast(IO[bytes], unpacked))
         return
-    if start[:2] != b"PK":
+    if start != b"PK":
         yield label, _text(file)
         return
     try:
@@ -162,19 +126,12 @@ def _tables(
             some = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
             raise DatasetError(f"{label} is a wrong file: it does not hold what is asked for, but {some}.")
         for name in chosen:
-            member = f"{label}/{name}"
-            if archive.getinfo(name).file_size > largest:
-                raise DatasetError(f"{member} would unpack to more than {largest} bytes; it is not read.")
-            if inner and name.lower().endswith(".zip"):
-                raise DatasetError(f"{member} is an archive in an archive in an archive; it is not read.")
-            with archive.open(name) as packed:
+            with archive.open(name) as packed, tempfile.TemporaryFile() as copy:
                 if not name.lower().endswith(".zip"):
-                    yield member, _text(packed)
+                    yield f"{label}/{name}", _text(packed)
                     continue
-                with tempfile.TemporaryFile() as copy:
-                    shutil.copyfileobj(packed, copy)
-                    copy.seek(0)
-                    yield from _tables(copy, member, choose, largest, inner=True)
+                shutil.copyfileobj(packed, copy)
+                yield from _tables(copy, f"{label}/{name}", choose)
 
 
 def _text(file: IO[bytes]) -> TextIO:

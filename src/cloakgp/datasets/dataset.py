@@ -52,12 +52,6 @@ class Dataset:
     def __iter__(self) -> Iterator[FloatArray]:
         return iter((self.X, self.y))
 
-    def __getitem__(self, index: int) -> FloatArray:
-        return (self.X, self.y)[index]
-
-    def __len__(self) -> int:
-        return 2
-
     def __repr__(self) -> str:
         columns = [f"{name} ({unit})" for name, unit in zip(self.names, self.units, strict=True)]
         kind = "generated" if self.generated else "real"

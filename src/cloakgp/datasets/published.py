@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -135,24 +134,19 @@ def fetch_citibike(
         "citibike.csv.gz",
     ]
     file = local(path, names) or download(TRIPS_URL.format(year=year), f"{year}-citibike-tripdata.zip")
-    months: set[str] = set()
 
-    @cache
-    def is_asked(day: str) -> bool:
-        """Of 2016-06-01 or 6/1/2016."""
-        found = day[:7]
-        if "/" in day:
-            number, _, year = day.split("/")
-            found = f"{year}-{int(number):02d}"
-        months.add(found)
-        return found == month
+    def is_asked(time: str) -> bool:
+        """Of 2016-06-01 00:00:18 or 6/1/2016 00:00:18."""
+        if "/" not in time:
+            return time.startswith(month)
+        number, _, year = time.partition(" ")[0].split("/")
+        return f"{year}-{int(number):02d}" == month
 
-    asked = ["starttime", "start ts"], lambda time: is_asked(time.partition(" ")[0])
+    asked = ["starttime", "start ts"], is_asked
     table = numbers(file, _TRIPS_COLUMNS, asked, choose=lambda names: _of_month(digits, names), gaps=True)
     table = table[(table[:, :4] != 0).all(axis=1)]
     if not len(table):
-        others = f", but of {', '.join(sorted(months - {month})[:3])}" if months - {month} else ""
-        raise DatasetError(f"{file} is a wrong file: it holds no trip of {month}{others}.")
+        raise DatasetError(f"{file} is a wrong file: it holds no trip of {month}.")
     if box is not None:
         table = within(table, [*box, *box])
     return dataset(table, TRIP, f"Citi Bike trips of {month}, {file.name}", _TRIPS_LICENCE)

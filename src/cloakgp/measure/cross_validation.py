@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -26,8 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
+from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.data.blas import blas_threads
@@ -64,13 +64,16 @@ def as_folds(folds: Any, X: FloatArray, people: People | None = None) -> tuple[F
     """The folds in full, drawn once: a splitter's own randomness ends here, in public.
 
     A number of folds keeps a person's rows together: else a model would be tested on people whom it knows.
+    Rows are shuffled by a public seed: else a sorted X would be tested by extrapolation.
     """
+    pairs = folds
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        pairs = _k_folds(int(folds), len(X), people)
+        n, whose = (len(X), np.arange(len(X))) if people is None else (people.n_people, people.labels)
+        parts = np.array_split(np.random.RandomState(0).permutation(n), checks.whole(folds, "folds", 2, n))
+        tested = [np.isin(whose, part) for part in parts]
+        pairs = [(np.flatnonzero(~rows), np.flatnonzero(rows)) for rows in tested]
     elif hasattr(folds, "split") and not isinstance(folds, (str, bytes)):
-        pairs = _by_splitter(folds, X, people)
-    else:
-        pairs = folds
+        pairs = _split(folds, X, people)
     if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
         raise ArgumentTypeError("folds", "must be a number or say how to split", reprlib.repr(folds), _REMEDY)
     checked = tuple(_checked(pair, number, len(X)) for number, pair in enumerate(pairs))
@@ -79,30 +82,15 @@ def as_folds(folds: Any, X: FloatArray, people: People | None = None) -> tuple[F
     return checked
 
 
-def _k_folds(k: int, n_rows: int, people: People | None, seed: int = 0) -> Iterable[Any]:
-    """K folds of the rows, shuffled by a public seed: else a sorted X would be tested by extrapolation."""
-    n, what = (n_rows, "rows") if people is None else (people.n_people, "people")
-    if not 2 <= k <= n:
-        raise ArgumentError("folds", f"must be from 2 to the number of {what}, {n}", str(k))
-    parts = np.array_split(np.random.RandomState(seed).permutation(n), k)
-    pairs = [(np.setdiff1d(np.arange(n), part), np.sort(part)) for part in parts]
-    if people is None:
-        return pairs
-    return [[np.flatnonzero(np.isin(people.labels, part)) for part in pair] for pair in pairs]
-
-
-def _by_splitter(splitter: Any, X: FloatArray, people: People | None) -> list[Any]:
-    try:
-        if people is not None:
-            with suppress(TypeError, ValueError):  # of one that needs to know whose rows they are
-                return list(splitter.split(X))
-            return list(splitter.split(X, groups=people.labels))
-        return list(splitter.split(X))
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"folds: {type(splitter).__name__} could not split X alone ({error}). A splitter that looks at y "
-            f"is not private. {_REMEDY}"
-        ) from error
+def _split(splitter: Any, X: FloatArray, people: People | None) -> list[Any]:
+    """A splitter's pairs; one that needs to know whose rows they are is told of people."""
+    for told in [{}] if people is None else [{}, {"groups": people.labels}]:
+        try:
+            return list(splitter.split(X, **told))
+        except (TypeError, ValueError) as error:
+            failed = str(error)
+    expected = "must split X alone: a splitter that looks at y is not private"
+    raise ArgumentError("folds", expected, f"{type(splitter).__name__}, which said: {failed}", _REMEDY)
 
 
 def _checked(pair: Any, number: int, n_rows: int) -> Fold:
@@ -141,44 +129,12 @@ def weights(
                 gram = kernel(X, X)
                 check_covariance(gram)
             noise = np.broadcast_to(np.asarray(gp.noise, dtype=np.float64), (len(X),))
-            matrices = _weights_of_one(gram, noise, folds)
+            matrices = [_weights(gram, noise, *fold) for fold in folds]
         yield matrices
         advance()
 
 
-def _weights_of_one(
-    gram: FloatArray, noise: FloatArray, folds: Sequence[Fold], worst: float = 1e9
-) -> list[FloatArray]:
-    """By blocks of one inverse for all folds, where a fold uses every row and that is accurate.
-
-    Up to the `worst` condition of Kff + S a block of its inverse is good to about 7 digits.
-    """
-    inverse = None
-    if float(np.trace(gram) + noise.sum()) < worst * float(noise.min()):
-        factor, _ = gentle_cholesky(gram, noise)
-        inverse = cho_solve(factor, np.eye(len(gram)), check_finite=False)
-    result = []
-    for train, test in folds:
-        C = None
-        if inverse is not None and len(train) + len(test) == len(gram) and len(test) <= len(train):
-            C = _from_inverse(inverse, train, test)
-        result.append(_directly(gram, noise, train, test) if C is None else C)
-    return result
-
-
-def _from_inverse(inverse: FloatArray, train: Rows, test: Rows) -> FloatArray | None:
-    """C = -G_tt^-1 G_t,train with G = (Kff + S)^-1 over all rows (block inversion; cf. Rasmussen &
-    Williams 2006, eq. 5.12, where one row is left out). A fold costs its tested rows cubed only.
-    """
-    try:
-        factor = cho_factor(inverse[np.ix_(test, test)], lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return None
-    C: FloatArray = -cho_solve(factor, inverse[np.ix_(test, train)], check_finite=False)
-    return C
-
-
-def _directly(gram: FloatArray, noise: FloatArray, train: Rows, test: Rows) -> FloatArray:
+def _weights(gram: FloatArray, noise: FloatArray, train: Rows, test: Rows) -> FloatArray:
     """C = K_t,train (K_train + S_train)^-1 (Rasmussen & Williams 2006, algorithm 2.1)."""
     factor, _ = gentle_cholesky(gram[np.ix_(train, train)], noise[train])
     C: FloatArray = cho_solve(factor, gram[np.ix_(train, test)], check_finite=False).T

@@ -1,8 +1,8 @@
 """Pictures of plans and releases. Extra ``plots`` (matplotlib).
 
 A picture of a plan or of a release may be published: it is drawn from public numbers and from the
-noisy measurements. Only :func:`plot_release` and :func:`plot_stages` with ``private_data=`` show y, and
-then the picture says so in large letters. Where a function's plan hides X, its pictures do too.
+noisy measurements. Only :func:`plot_release` with ``private_data=`` shows y, and then the picture says so
+in large letters. Where a function's plan hides X, its pictures do too.
 """
 
 from cloakgp.plots.curves import (

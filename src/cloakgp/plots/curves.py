@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentTypeError
 from cloakgp.data.inputs import as_points
@@ -74,11 +73,6 @@ def plot_release(
     *,
     released: bool = False,
     privacy: bool = False,
-    style: str = "light",
-    title: str | None = None,
-    units: str | None = None,
-    source: str | None = None,
-    date: str | None = None,
 ) -> Axes:
     """Draw a release: the denoised prediction, and the band in which the truth lies with probability 95 %.
 
@@ -86,7 +80,9 @@ def plot_release(
     outcomes it is about the probability of a yes, for counts about their rate; of several classes each has a
     curve and a band. The ticks at the bottom are
     the training inputs, where these are public. A category has a dot and a bar for each level. All of it
-    may be published, unless `private_data` is given.
+    may be published, unless `private_data` is given. Title, unit, source and date are those of the release
+    (:meth:`cloakgp.Release.labelled`); with "£" as the unit an axis reads £420k. :func:`darken` is for dark
+    paper.
 
     Parameters
     ----------
@@ -103,19 +99,12 @@ def plot_release(
         Also draw the released mean, which is the GP's own mean plus privacy noise.
     privacy : bool
         Also draw one std of the privacy noise, around what was released.
-    style : {"light", "dark"}
-        Dark changes the colours of all that is on the figure.
-    title, units, source, date : str, optional
-        Words for the picture; those of ``release.labels`` if absent. Units are of the outcomes, such as "cm";
-        with "£" an axis reads £420k.
 
     Returns
     -------
     matplotlib Axes
     """
-    checks.choice(style, "style", page.STYLES)
     x, order = in_order(release)
-    labels = release.labels.changed(title=title, units=units, source=source, date=date)
     levels = inputs_of(release.plan)[0].levels
     if released or privacy or not denoised or private_data is not None:
         expect_one_curve(release)
@@ -132,10 +121,10 @@ def plot_release(
         _draw_noise(ax, x, release.mean[order], release.noise_std[order])
     if private_data is not None:
         draw_private(ax, private_data, release.plan)
-    ax.set_ylabel(shown.predicted_words(release.plan, labels.units))
-    _finish_curve(ax, release.plan, labels, below=bool(classes_of(release)))  # curves are everywhere
-    page.readable_up(ax, labels.units, release.plan.outcome)
-    return page.in_style(ax, style)
+    ax.set_ylabel(shown.predicted_words(release.plan, release.labels.units))
+    _finish_curve(ax, release.plan, release.labels, below=bool(classes_of(release)))  # curves are everywhere
+    page.readable_up(ax, release.labels.units, release.plan.outcome)
+    return ax
 
 
 def plot_noise_samples(plan: Plan, ax: Axes | None = None, n: int = 5, seed: int = 0) -> Axes:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cloakgp.core.checks import FloatArray
-from cloakgp.core.errors import ArgumentError, ArgumentTypeError
+from cloakgp.core.errors import ArgumentTypeError
 from cloakgp.data.grid import Axis
 from cloakgp.model.hyperprior import FAMILIES, Setting
 from cloakgp.plots import page
 from cloakgp.plots.page import BLUE, GREEN, GREY, ORANGE
-from cloakgp.plots.private_data import draw_private
 from cloakgp.plots.shown import TWO_SIDED_95, axis_label, expect_columns, plan_of, response
 from cloakgp.plots.surface import plane
-from cloakgp.posterior.learning import Learned
 from cloakgp.release.release import Release
 
 if TYPE_CHECKING:
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 def plot_stages(
     release: Release,
     figure: Figure | None = None,
-    private_data: Any = None,
     labels: tuple[str, str] | None = None,
     *,
     across: int | None = None,
@@ -45,8 +42,6 @@ def plot_stages(
         With inputs of one column.
     figure : matplotlib Figure, optional
         Where to draw; a new one if absent.
-    private_data : (X, y), optional
-        As for :func:`plot_release`.
     labels : (str, str), optional
         Of the axes; the names of the columns if absent.
     across : int, optional
@@ -76,8 +71,6 @@ def plot_stages(
         )
         mean = rule.middle + session.state.mean[order]
         ax.plot(x, mean, color=BLUE, linewidth=2, label="prediction so far")
-        if private_data is not None:
-            draw_private(ax, private_data, release.plan, at=(0.98, 0.04), fontsize=7)
         share = f"{100 * release.plan.shares[number]:.0f} % of the promise"
         ax.set_title(f"Stage {number + 1}: {share}", loc="left", fontsize="medium")
         page.bare(ax)
@@ -88,24 +81,22 @@ def plot_stages(
         ax.set_ylabel(labels[1])
     low, high = rule.bounds
     axes[0].set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
-    page.finish_panels(figure, release, private_data is not None)
+    page.finish_panels(figure, release)
     keys = axes[0].get_legend_handles_labels()
     figure.legend(*keys, loc="outside lower right", ncols=3, frameon=False, fontsize="small")
     return figure
 
 
-def plot_learned(
-    release_or_learned: Release | Learned, figure: Figure | None = None, *, across: int | None = None
-) -> Figure:
+def plot_learned(release: Release, figure: Figure | None = None, *, across: int | None = None) -> Figure:
     """Draw which models were learned, by lengthscale and noise: one panel for each input column.
 
-    A circle is a model, or several that differ only in their signal; its area is their weight. Of a release
-    in stages, the frame is what was thought possible beforehand.
+    A circle is a model, or several that differ only in their signal; its area is their weight. The frame is
+    what was thought possible beforehand.
 
     Parameters
     ----------
-    release_or_learned : Release or Learned
-        Such as ``release.learn()`` gives.
+    release : Release
+        Of a model that was learned.
     figure : matplotlib Figure, optional
         Where to draw; a new one if absent.
     across : int, optional
@@ -115,51 +106,40 @@ def plot_learned(
     -------
     matplotlib Figure
     """
-    release: Any = release_or_learned if hasattr(release_or_learned, "plan") else None
-    if not hasattr(release_or_learned, "settings"):
-        expected = "must be a release or what learn() gives"
-        raise ArgumentTypeError("release_or_learned", expected, type(release_or_learned).__name__)
-    settings, weights = learned_settings(release_or_learned), release_or_learned.weights
-    if not settings:
-        raise ArgumentError(
-            "release_or_learned", "must have learned a model; the one of this release was known"
-        )
+    if plan_of(release) is release or not (settings := learned_settings(release)):
+        raise ArgumentTypeError("release", "must be a release whose model was learned, made by AutoGP")
+    rule: Any = release.plan.rule
     numeric = settings[0].numeric
     columns = max(len(numeric), 1)
-    no_noise = release is not None and not release.plan.outcome.scattered
-    table = plan_of(release_or_learned).columns
+    no_noise, table = not release.plan.outcome.scattered, release.plan.columns
+    width = rule.latent[1] - rule.latent[0]
     across, heaviest = min(columns, across or 3), 1200.0  # the area of a circle for all the weight
     figure, axes = page.panels(figure, columns, across, (3.6, 3.2, 1.4, 0.6), sharey=True)
     for column, ax in enumerate(axes):
-        _draw_weights(ax, settings, heaviest * weights, column, "signal" if no_noise else "noise")
+        _draw_weights(ax, settings, heaviest * release.weights, column, "signal" if no_noise else "noise")
         ax.set(xscale="log", yscale="log", xlabel="lengthscale" if numeric else "signal std")
         if columns > 1:
             place = numeric[column]
             ax.set_xlabel(f"lengthscale of {f'column {place + 1}' if table is None else table.names[place]}")
         if column % across == 0:
             ax.set_ylabel("signal std, in f's unit" if no_noise else "noise std, in y's unit")
-        if release is not None:
-            rule = release.plan.rule
-            width = rule.latent[1] - rule.latent[0]
-            span, ends = width, rule.prior.signal
-            if numeric:
-                span, ends = float(np.ptp(rule.inputs.X[:, numeric[column]])) or 1.0, rule.prior.lengthscale
-            ax.set_xlim(*_around(span * end for end in ends))
-            above = rule.prior.signal if no_noise else rule.prior.noise
-            ax.set_ylim(*_around(width * end for end in above))
+        span, ends = width, rule.prior.signal
+        if numeric:
+            span, ends = float(np.ptp(rule.inputs.X[:, numeric[column]])) or 1.0, rule.prior.lengthscale
+        ax.set_xlim(*_around(span * end for end in ends))
+        ax.set_ylim(*_around(width * end for end in (rule.prior.signal if no_noise else rule.prior.noise)))
         _plain_ticks(ax)
     for share in (0.05, 0.2, 0.5):
         axes[0].scatter([], [], s=heaviest * share, color=GREY, alpha=0.4, label=f"weight {share:.0%}")
     keys = axes[0].get_legend_handles_labels()
     figure.legend(*keys, loc="outside right upper", frameon=False, fontsize="small", labelspacing=1.2)
-    if release is not None:
-        page.finish_panels(figure, release)
+    page.finish_panels(figure, release)
     return figure
 
 
-def learned_settings(release_or_learned: Release | Learned) -> list[Setting]:
+def learned_settings(release: Release) -> list[Setting]:
     """The models that hold the weight; none if the model was known."""
-    settings: Any = release_or_learned.settings
+    settings: Any = release.settings
     return [setting for setting in settings if not setting.known]
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
-from cloakgp.files.labels import NONE, Labels
 from cloakgp.plots import page, shown
 from cloakgp.plots.numbers import nice_ticks, tick_words
 from cloakgp.plots.page import BLACK, GREY, PAPER
@@ -36,18 +35,14 @@ def plot_map(
     of: Any = None,
     held: Mapping[str, Any] | None = None,
     outline: str | os.PathLike[str] | None = None,
-    style: str = "light",
-    title: str | None = None,
-    units: str | None = None,
-    source: str | None = None,
-    date: str | None = None,
     surface: Surface | None = None,
 ) -> Axes:
     """Draw a filled map of a release over two inputs, longitude across and latitude up.
 
     Where the prediction is hardly less uncertain than before anything was released, privacy noise and the
     GP's own uncertainty taken together, nothing is shown but hatching: land without houses is neither dear
-    nor cheap. The dots are the training inputs, where these are public.
+    nor cheap. The dots are the training inputs, where these are public. Words are as
+    for :func:`plot_release`.
 
     Parameters
     ----------
@@ -69,10 +64,6 @@ def plot_map(
         Where other inputs are held; at their medians or first levels if absent.
     outline : path, optional
         A GeoJSON file whose borders are drawn.
-    style : {"light", "dark"}
-        Dark changes the colours of all that is on the figure.
-    title, units, source, date : str, optional
-        As for :func:`plot_release`.
     surface : Surface, optional
         What :func:`surface_of` found, so that it is not worked out again for each view.
 
@@ -85,14 +76,12 @@ def plot_map(
     if plan_of(release) is release:
         return plot_noise_map(release, ax)
     checks.choice(view, "view", VIEWS)
-    checks.choice(style, "style", page.STYLES)
     if np.shape(release.plan.shown_inputs)[1] < 2:
         shown.expect_columns(release.plan.shown_inputs, 2, "plot_map")
-    labels = release.labels.changed(title=title, units=units, source=source, date=date)
     if surface is None:
         axes: Any = {"coordinates": coordinates, "geographic": geographic}
-        surface = surface_of(release, **axes, held=held, of=of, units=labels.units, views=(view,))
-    return page.in_style(draw_map(page.new_axes(ax), release, surface, view, outline, labels), style)
+        surface = surface_of(release, **axes, held=held, of=of, units=release.labels.units, views=(view,))
+    return draw_map(page.new_axes(ax), release, surface, view, outline)
 
 
 def draw_map(
@@ -101,7 +90,6 @@ def draw_map(
     surface: Surface,
     view: str,
     outline: str | os.PathLike[str] | None = None,
-    labels: Labels = NONE,
 ) -> Axes:
     """One view of a surface, as a map with the promise and all other words."""
     lines = [] if outline is None else outline_of(outline)
@@ -112,7 +100,7 @@ def draw_map(
     figure: Any = ax.get_figure(root=True)
     held = ", ".join(shown.held_words(release.plan, surface.held))
     lines_of_words = textwrap.wrap(held, int(11 * figure.get_figwidth()))  # letters in an inch of a title
-    page.finish(ax, release.plan, labels, below=True, more=lines_of_words)
+    page.finish(ax, release.plan, release.labels, below=True, more=lines_of_words)
     return ax
 
 

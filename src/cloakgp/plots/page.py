@@ -205,16 +205,15 @@ def finish(
         stamp(ax, 0.5, 0.5, INSECURE, fontsize=30, ha="center", va="center", rotation=15)
 
 
-def finish_panels(figure: Figure, release: Release, private: bool = False) -> None:
-    """Title and promise above several panels, and the marks of what must not be published."""
+def finish_panels(figure: Figure, release: Release) -> None:
+    """Title and promise above several panels, and the mark of insecure releases."""
     lines = [release.labels.title, title(release.plan), source_words(release.labels)]
     above = "\n".join(line for line in lines if line)
     name_as_written(figure.axes)
     figure.suptitle(as_written(above), x=0.01, ha="left", fontsize="medium")
-    marks = [INSECURE] * release.certificate.insecure + [NOT_FOR_RELEASE] * private
-    if marks:
-        words = "; ".join(marks)
-        figure.text(0.99, 0.99, words, color=ORANGE, weight="bold", fontsize=12, ha="right", va="top")
+    if release.certificate.insecure:
+        style: dict[str, Any] = {"color": ORANGE, "weight": "bold", "fontsize": 12}
+        figure.text(0.99, 0.99, INSECURE, ha="right", va="top", **style)
 
 
 def stamp(ax: Axes, across: float, up: float, words: str, **style: Any) -> None:
@@ -225,16 +224,6 @@ def stamp(ax: Axes, across: float, up: float, words: str, **style: Any) -> None:
 
 
 # Dark paper
-
-
-STYLES = ("light", "dark")
-
-
-def in_style(ax: Axes, style: str) -> Axes:
-    """The axes, on dark paper if the style is dark."""
-    if style == "dark":
-        darken(ax.get_figure(root=True))  # type: ignore[arg-type]
-    return ax
 
 
 def darken(figure: Figure) -> Figure:

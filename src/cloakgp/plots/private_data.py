@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw_private(
-    ax: Axes, private_data: Any, plan: Plan, at: tuple[float, float] = (0.99, 1.03), fontsize: float = 13
-) -> None:
+def draw_private(ax: Axes, private_data: Any, plan: Plan) -> None:
     """Scatter the custodian's own points, on the custodian's explicit word, and mark the picture."""
     try:
         X, y = private_data
@@ -27,4 +25,4 @@ def draw_private(
     X = as_points(X, "X in private_data", 1, plan.columns)
     outcomes = custodian_view(y, len(X))
     ax.scatter(X[:, 0], outcomes, s=12, color=ORANGE, alpha=0.5, linewidths=0, zorder=1, label="private data")
-    stamp(ax, *at, NOT_FOR_RELEASE, fontsize=fontsize, ha="right", va="bottom")
+    stamp(ax, 0.99, 1.03, NOT_FOR_RELEASE, fontsize=13, ha="right", va="bottom")

@@ -73,7 +73,10 @@ def middle_of(plan: Plan) -> FloatArray:
 def expect_columns(inputs: FloatArray, columns: int, name: str) -> None:
     """Raise unless a picture can show these inputs."""
     if inputs.shape[1] != columns:
-        raise ValueError(f"{name} draws inputs of {columns} column(s); this plan has {inputs.shape[1]}.")
+        raise ValueError(
+            f"{name} draws inputs of {columns} column(s); this plan has {inputs.shape[1]}. For two there are "
+            "plot_map or plot_noise_map, for any number plot_slices."
+        )
 
 
 def in_order(shown: Predicted) -> tuple[FloatArray, Any]:
@@ -82,11 +85,7 @@ def in_order(shown: Predicted) -> tuple[FloatArray, Any]:
         raise ArgumentError(
             "plan", "must have test points", remedy="Of a whole function, draw plot_function."
         )
-    if shown.X_star.shape[1] != 1:
-        raise ValueError(
-            f"this picture is for inputs of one column; this plan's X has {shown.X_star.shape[1]}. "
-            "For two use plot_map or plot_noise_map; for more draw slices of plan.noise_std or release.mean."
-        )
+    expect_columns(shown.X_star, 1, "this picture")
     order = np.argsort(shown.X_star[:, 0], kind="stable")
     return shown.X_star[order, 0], order
 

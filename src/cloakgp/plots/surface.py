@@ -139,8 +139,6 @@ class Surface:
     """(m, n) of the prediction in total: GP and privacy together."""
     prior_std: FloatArray
     """(m, n) what it would be if nothing were known there but the level that all outcomes share."""
-    privacy_share: FloatArray
-    """(m, n) of the variance that is due to privacy, from 0 to 1; NaN if nobody asked for its view."""
     inputs: FloatArray | None
     """(k, 2) public inputs, some thousands at most; None where inputs are private."""
     held: dict[str, Any]
@@ -195,7 +193,7 @@ def surface_of(
     points : int
         Of the grid, along its longer side.
     views : names out of {"prediction", "uncertainty", "privacy"}
-        Which pictures are wanted. Privacy's share takes longest; without its view it is NaN.
+        Which pictures are wanted. Privacy's share takes longest.
 
     Returns
     -------
@@ -218,14 +216,16 @@ def surface_of(
     which = _class(release, of)
     found = (*_predicted(release, where, which), prior_std(release, where, which))
     mean, std, prior = (part.reshape(m, n) for part in found)
-    privacy = np.full((m, n), np.nan)
+    values = {PREDICTION: mean, UNCERTAINTY: std}
     if PRIVACY in views:
-        privacy = _privacy(release, middle, axes, (across, up), which)
+        values[PRIVACY] = _privacy(release, middle, axes, (across, up), which)
     words = shown.predicted_words(plan, units, output)
     if which is not None:
         words = f"probability of {release.classes[which]}"
     unknown = std >= NEAR_PRIOR * prior
-    drawn = _views((mean, std, privacy), unknown, words, units, plan.outcome)
+    known = mean if unknown.all() else mean[~unknown]
+    asked = {name: one for name, one in values.items() if name in views}
+    drawn = _views(asked, (float(known.min()), float(known.max())), words, units, plan.outcome)
     labels = [one.label if one.name == name else name for one, name in zip(columns, names, strict=True)]
     public, inputs = shown.public_inputs(plan), None
     if public is not None:
@@ -240,10 +240,9 @@ def surface_of(
         prediction=mean,
         std=std,
         prior_std=prior,
-        privacy_share=privacy,
         inputs=inputs,
         held=others,
-        views={name: view for name, view in drawn.items() if name in views},
+        views=drawn,
     )
 
 
@@ -389,22 +388,24 @@ def _held(
 
 
 def _views(
-    parts: Sequence[FloatArray], unknown: NDArray[np.bool_], what: str, unit: str, outcome: Outcome
+    parts: Mapping[str, FloatArray], ends: tuple[float, float], what: str, unit: str, outcome: Outcome
 ) -> dict[str, View]:
-    prediction, std, share = parts
-    known = prediction[~unknown] if not unknown.all() else prediction.ravel()
-    low, high = float(known.min()), float(known.max())
-    if high - low <= 1e-9 * max(abs(low), abs(high)):  # a flat surface is one colour, in the middle
-        room = abs(low) * 0.05 or 0.5
-        low, high = low - room, high + room
+    """Each of these numbers as a picture; `ends` are those of the predictions that are known."""
     of_std = f"std of the {what}" if outcome.percent else f"std of {what}"
-    made = [  # colour maps that are uniform, and safe for the colour-blind
-        (PREDICTION, prediction, low, high, what, unit, outcome.percent, "viridis"),
-        (UNCERTAINTY, std, 0.0, float(std.max()), of_std, unit, outcome.percent, "magma"),
-        (PRIVACY, share, 0.0, 1.0, "privacy's share of the variance", "", True, "cividis"),
-    ]
+    how = {  # colour maps that are uniform, and safe for the colour-blind
+        PREDICTION: (what, unit, outcome.percent, "viridis"),
+        UNCERTAINTY: (of_std, unit, outcome.percent, "magma"),
+        PRIVACY: ("privacy's share of the variance", "", True, "cividis"),
+    }
     views = {}
-    for name, values, low, high, label, unit_of, percent, colours in made:
+    for name, values in parts.items():
+        label, unit_of, percent, colours = how[name]
+        low, high = 0.0, 1.0 if name == PRIVACY else float(values.max())
+        if name == PREDICTION:
+            low, high = ends
+            if high - low <= 1e-9 * max(abs(low), abs(high)):  # a flat surface is one colour, in the middle
+                room = abs(low) * 0.05 or 0.5
+                low, high = low - room, high + room
         ticks = nice_ticks(low, high)
         words = tick_words(ticks, unit_of, percent)
         views[name] = View(name, values, low, high, ticks, words, label, colours, name == PREDICTION)

@@ -219,6 +219,10 @@ class Posterior:
         self._lines = [None] * len(released) if lines is None else lines
         self.n_columns = X.shape[1] if X is not None else np.asarray(gp.inducing).shape[1]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without links, which are functions: they are made again when they are asked for."""
+        return {name: value for name, value in vars(self).items() if name != "_links"}
+
     @cached_property
     def _links(self) -> Links:
         slopes = [1.0 if line is None else line.slope for line in self._lines]

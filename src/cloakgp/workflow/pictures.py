@@ -114,8 +114,7 @@ def release_pictures(
             yield from _maps(release, inputs, output, outline, coordinates=coordinates, geographic=geographic)
         yield _slices(release, inputs, output)
     else:
-        caption = "The std of the privacy noise over the test points, from small to large."
-        yield Picture("noise", caption, lambda figure, narrow: _draw_sorted_noise(figure, release))
+        yield noise_picture(release, inputs, output)
     if release.plan.grid is not None:
         caption = (
             "How many rows there are, estimated from noisy counts, with 95 % bands or the std beside it: no "
@@ -174,12 +173,7 @@ def _slices(release: Release, inputs: list[str], output: str) -> Picture:
 
     def numbers() -> dict[str, Any]:
         whole = np.concatenate([one.X for one in found])
-        columns = named_points(release.plan, inputs, whole)
-        if classes_of(release):
-            return beside(columns, predictions(release, whole))
-        parts = {"prediction": "mean", "lower": "low", "upper": "high"}
-        numbers = {name: np.concatenate([getattr(one, at) for one in found]) for name, at in parts.items()}
-        return beside(columns, numbers)
+        return beside(named_points(release.plan, inputs, whole), predictions(release, whole))
 
     return Picture(
         "along-each-input" if n > 1 else "prediction",
@@ -203,8 +197,7 @@ def _maps(
     for one in classes:
         picture = release_map(release, names=inputs, output=output, of=one, outline=outline, **axes)
         slug = re.sub(r"[^\w]+", "-", str(one)).strip("-").lower() or "class"
-        numbers = partial(_map_table, release, inputs, output, of=one, **axes)  # with all views
-        yield replace(picture, name=f"map-{slug}", numbers=numbers)
+        yield replace(picture, name=f"map-{slug}")
     if not classes:
         surface = _surface(release, inputs, output, **axes)
         for view, name in {PREDICTION: "map", UNCERTAINTY: "map-uncertainty", PRIVACY: "map-privacy"}.items():
@@ -261,20 +254,17 @@ def _view(
         tall = 0.8 if aspect is None else float(aspect * np.ptp(surface.up) / np.ptp(surface.across))
         words = 0.35 * bool(release.labels.title) + 0.2 * bool(release.labels.source or release.labels.date)
         figure.set_figheight(min(0.72 * width * tall + 1.15 + words, 1.25 * width))
-        draw_map(figure.subplots(), release, surface, view, outline, release.labels)
+        draw_map(figure.subplots(), release, surface, view, outline)
 
     return Picture(name, caption, draw, partial(_table_of, surface) if view == PREDICTION else None)
-
-
-def _map_table(*what: Any, **axes: Any) -> dict[str, Any]:
-    return _table_of(_surface(*what, **axes))
 
 
 def _table_of(surface: Surface) -> dict[str, Any]:
     """The numbers of a map, column by column: one row for each point of its grid."""
     found = dict(zip(surface.names, np.meshgrid(surface.across, surface.up), strict=True))
     found |= {"prediction": surface.prediction, "std": surface.std, "known": (~surface.unknown).astype(int)}
-    found["privacy_share"] = surface.privacy_share
+    if PRIVACY in surface.views:
+        found["privacy_share"] = surface.views[PRIVACY].values
     return {name: values.ravel() for name, values in found.items()}
 
 

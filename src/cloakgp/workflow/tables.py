@@ -31,7 +31,6 @@ from cloakgp.data.people import ALIKE
 from cloakgp.files import atomic
 
 PathLike = str | os.PathLike[str]
-_NAMED = 5  # bad rows that an error names
 _COMMA = r"^\s*[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?\s*$"  # a number with a decimal comma, or none
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _AS_NUMBER = rf"{_NUMBER}|^[+-]?(inf(inity)?|nan)$"
@@ -161,14 +160,17 @@ def read_columns(
     check_columns(path, columns)
     table = _read_parquet(path, columns) if is_parquet(path) else _read_csv(path, columns, form)
     numbers = np.column_stack([_numbers(table.column(name)) for name in columns])
-    return _some(path, _complete(path, columns, numbers) if complete else numbers)
+    return _checked(path, columns, numbers, complete)
 
 
-def _some(path: PathLike, rows: FloatArray) -> FloatArray:
-    """These rows; raises if there are none."""
-    if not len(rows):
+def _checked(path: PathLike, columns: Sequence[str], numbers: FloatArray, complete: bool) -> FloatArray:
+    """These numbers; raises if there are none, or, if all are to be known, where one is missing."""
+    if not len(numbers):
         raise InputError(f"{name_of(path)}: there are no rows below the header.")
-    return rows
+    for name, column in zip(columns, numbers.T, strict=True):
+        if complete:
+            check_complete(path, name, column)
+    return numbers
 
 
 def read_ids(path: PathLike, column: str, form: Format | None = None, how: str = ALIKE) -> FloatArray:
@@ -179,7 +181,7 @@ def read_ids(path: PathLike, column: str, form: Format | None = None, how: str =
     ids = file_cells.read_ids(path, column, form, how)
     remedy = "Rows of an unknown person cannot be protected together: leave them out, or give them an id."
     _refuse(path, column, "must name someone in every row", np.isnan(ids), remedy)
-    return _some(path, ids)
+    return _checked(path, [column], ids[:, None], complete=False)[:, 0]
 
 
 def write_columns(path: PathLike, columns: Mapping[str, Any]) -> None:
@@ -281,12 +283,6 @@ def check_numbers(
     _refuse(path, column, "must hold numbers", ~fine.fill_null(True).to_numpy(zero_copy_only=False), remedy)
 
 
-def _complete(path: PathLike, columns: Sequence[str], numbers: FloatArray) -> FloatArray:
-    for name, column in zip(columns, numbers.T, strict=True):
-        check_complete(path, name, column)
-    return numbers
-
-
 def check_complete(path: PathLike, column: str, values: FloatArray) -> None:
     """Raise, with row numbers, if a public column lacks a number."""
     left_out = "Leave such rows out (for a plan, with ", Phrase.DROP_INPUTS
@@ -296,10 +292,11 @@ def check_complete(path: PathLike, column: str, values: FloatArray) -> None:
 
 def _refuse(path: PathLike, column: str, must: str, wrong: Any, *remedy: str) -> None:
     """Raise if some rows are wrong: "rows 3 and 7 do not" and the like, counted from 1 below the header."""
-    rows = [str(row + 1) for row in np.flatnonzero(wrong)[: _NAMED + 1]]
+    most = 5  # rows that are named
+    rows = [str(row + 1) for row in np.flatnonzero(wrong)[: most + 1]]
     if not rows:
         return
-    shown = f"rows {', '.join(rows[:-1])} and {rows[-1] if len(rows) <= _NAMED else 'others'} do"
+    shown = f"rows {', '.join(rows[:-1])} and {rows[-1] if len(rows) <= most else 'others'} do"
     shown = f"row {rows[0]} does" if len(rows) == 1 else shown
     raise InputError(Message(f"{name_of(path)}: column {column!r} {must}; {shown} not. ", *remedy))
 
@@ -406,7 +403,7 @@ def as_numbers(
 ) -> FloatArray:
     """(rows, columns) a table's cells as numbers, all of them known; or an error by row number."""
     numbers = columns.numbers(table, name_of(path), new_levels=new_levels)
-    return _complete(path, columns.names, numbers) if complete else numbers
+    return _checked(path, columns.names, numbers, complete)
 
 
 def _read_table(

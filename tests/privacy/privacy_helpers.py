@@ -245,7 +245,7 @@ def with_measurement(plan: Plan, m) -> Plan:
 def with_answer(plan: Plan, z) -> Release:
     """What a release would be whose noisy numbers are these."""
     stage = replace(plan.first, answer=np.asarray(z))
-    return Release(plan.shown(), (stage,), (Known(plan.gp),), np.ones(1))
+    return Release(plan, (stage,), (Known(plan.gp),), np.ones(1))
 
 
 def require(condition, what) -> None:

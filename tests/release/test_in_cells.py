@@ -333,7 +333,7 @@ def test_other_models_are_asked_at_the_cells(monkeypatch, tmp_path, shown):
         release = cloakgp.load(tmp_path / "file")
     own = release.remodel(model())
     np.testing.assert_allclose(own.predict(NEW), release.predict(NEW), rtol=1e-9)
-    assert release.evidence(model()) == pytest.approx(release.posterior.log_evidence)
+    assert release.evidence(model()) == pytest.approx(release.learned.posteriors[0].log_evidence)
     assert release.evidence(model(noise=4.0)) != pytest.approx(release.evidence(model()))
     exact = release.remodel(GP(EQ([2.0, 6.0], variance=1.5), lambda X: 0.1 + 0 * X[:, 0], BOUNDS, chart))
     inner = X_STAR

@@ -110,7 +110,7 @@ def plot_release(
         expect_one_curve(release)
     ax = page.new_axes(ax)
     if released or not denoised:
-        label = "released mean" if release.unbiased else "released mean, denoised already"
+        label = "released mean" if release.certificate.unbiased else "released mean, denoised already"
         style_of: dict[str, Any] = {"marker": "x", "linestyle": ""} if levels else {}
         ax.plot(x, release.mean[order], color=ORANGE, linewidth=1.4, zorder=3, label=label, **style_of)
     if denoised:

@@ -22,7 +22,7 @@ from cloakgp.measure.certificate import Certificate
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.model.hyperprior import Candidate, Hyperprior
 from cloakgp.model.outcome import Label
-from cloakgp.posterior.conditioning import Posterior, Uncertainty
+from cloakgp.posterior.conditioning import Uncertainty
 from cloakgp.posterior.density import Density
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.model_check import ModelCheck, check_mixtures, check_posterior
@@ -108,11 +108,6 @@ class Release:
             )
         return learned_from(self.rule, self.stages, self.settings, self.weights)
 
-    @property
-    def posterior(self) -> Posterior:
-        """The best single model given all answers; the model itself, if it is known."""
-        return self.learned.posteriors[0]
-
     # What was released
 
     @cached_property
@@ -141,19 +136,9 @@ class Release:
         return self.plan.noise_std if self.plan.alone else self._uncertainty.privacy.copy()
 
     @property
-    def noise_cov(self) -> FloatArray:
-        """(P, P) covariance of the privacy noise in `mean`, where it is read directly."""
-        return self.plan.noise_cov
-
-    @property
     def gp_std(self) -> FloatArray:
         """(P,) std of f at the test points that would remain if y itself were known."""
         return self.plan.gp_std if self.plan.alone else self._uncertainty.gp.copy()
-
-    @property
-    def unbiased(self) -> bool:
-        """Whether `mean` is the GP's own mean plus noise, and not a denoised one."""
-        return self.certificate.unbiased
 
     def query(self, X: Any, *, return_std: bool = False) -> Any:
         """The released function at `X`, with the std of its privacy noise if asked.
@@ -257,7 +242,7 @@ class Release:
         with green or amber. A model that fits may still be wrong in ways that the privacy noise hides.
         """
         if self.plan.alone:
-            return check_posterior(self.posterior, remodelling.alternatives(self))
+            return check_posterior(self.learned.posteriors[0], remodelling.alternatives(self))
         return check_mixtures(self.learned.curves, self.learned.weights)
 
     def remodel(self, gp: GaussianProcess) -> Any:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -168,10 +168,17 @@ def _exact(gp: GaussianProcess, inputs: Inputs, B: FloatArray) -> Links:
     for rows in batches(len(inputs), len(inputs)):
         product += weights[rows].T @ np.asarray(gp.kernel(inputs.X[rows], inputs.X))
 
-    def known_variance(X: FloatArray) -> FloatArray:
-        return smoother_for(gp, inputs, X).posterior_variance
+    # Not functions of their own, so that a release can be pickled once it was asked.
+    rows_of, known_variance = partial(_covariances, gp, inputs), partial(_exactly_known, gp, inputs)
+    return Links(rows_of, weights, product @ weights, known_variance)
 
-    return Links(lambda X: np.asarray(gp.kernel(X, inputs.X)), weights, product @ weights, known_variance)
+
+def _covariances(gp: GaussianProcess, inputs: Inputs, X: FloatArray) -> FloatArray:
+    return np.asarray(gp.kernel(X, inputs.X))
+
+
+def _exactly_known(gp: GaussianProcess, inputs: Inputs, X: FloatArray) -> FloatArray:
+    return smoother_for(gp, inputs, X).posterior_variance
 
 
 def _sparse(gp: GaussianProcess, inputs: Inputs, B: FloatArray) -> Links:
@@ -181,12 +188,14 @@ def _sparse(gp: GaussianProcess, inputs: Inputs, B: FloatArray) -> Links:
     sums = B * seen.n
     H: FloatArray = sums @ seen.phi.T
 
-    def known_variance(X: FloatArray) -> FloatArray:
-        _, known, left = smoothed(seen.information, features.at(X))
-        return np.asarray(np.maximum(diagonal(features.kernel, X) - known, 0.0) + left)
-
+    known_variance = partial(_sparsely_known, features, seen.information)
     covariance = H @ H.T + (sums * seen.D) @ B.T
     return Links(features.kernel_rows, (H @ features.W).T, covariance, known_variance, (H, features.W))
+
+
+def _sparsely_known(features: Features, information: FloatArray, X: FloatArray) -> FloatArray:
+    _, known, left = smoothed(information, features.at(X))
+    return np.asarray(np.maximum(diagonal(features.kernel, X) - known, 0.0) + left)
 
 
 def batches(n_rows: int, n_columns: int) -> Iterator[slice]:

@@ -3,8 +3,8 @@
     python benchmarks/auto.py [--rows 1000000] [--inducing 300]
 
 Data are generated. Times are the processor's, over all threads, since machines are shared; the last ones also
-as ratios to the plain sum K_uf K_fu over the same rows in the same run, which is what any GP with inducing
-inputs must compute once. Memory is the process's largest resident size, the data included.
+as ratios to the plain sum K_uf K_fu over the same rows in the same run, which is what a GP with inducing
+inputs computes that looks at every row. Memory is the process's largest resident size, the data included.
 """
 
 from __future__ import annotations

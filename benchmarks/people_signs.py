@@ -14,10 +14,10 @@ import argparse
 import time
 
 import numpy as np
-from cloakgp.verification.people import longest_squared
 
 from cloakgp.data.people import People
 from cloakgp.measure.sensitivity import largest_squared_move
+from cloakgp.verification.exact import longest_together
 
 
 def turned_copies(n_people: int, d: int = 12, q: int = 8, seed: int = 0) -> np.ndarray:
@@ -36,7 +36,7 @@ def main() -> None:
         times = []
         for find in (
             lambda m=matrix, r=labels, p=people: largest_squared_move(m, r, People(p)),
-            lambda m=matrix, r=labels, p=people: longest_squared(m, r, p),
+            lambda m=matrix, r=labels, p=people: longest_together(m, r, p),
         ):
             start = time.perf_counter()
             found = find()

@@ -3,9 +3,10 @@
     python benchmarks/streaming.py [--rows 10000000] [--inducing 500] [--points 400] [--lengthscale 0.2]
 
 Rows are random in the unit square, with a few apart from the others; y is generated. The plain sum is what
-any GP with inducing inputs must compute, in the same threads and chunks; the other times are ratios to it, in
-the same run. Memory is the process's largest resident size, the data included. With `--growth`, each setting
-is varied on its own up to the given one (measurements beyond), and the times are drawn to scale.png.
+a GP with inducing inputs computes that looks at every row, in the same threads and chunks; the other times
+are ratios to it, in the same run. Memory is the process's largest resident size, the data included. With
+`--growth`, each setting is varied on its own up to the given one (measurements beyond), and the times are
+drawn to scale.png.
 """
 
 from __future__ import annotations

@@ -114,7 +114,8 @@ def squared_errors(planner, plan, y, y_test):
     """Expected squared errors of the released and of the denoised predictions."""
     low, high = plan.gp.bounds
     B, scale = plan.measurement.real_matrix(), plan.measurement.noise_scale
-    released = plan.offset + plan.reconstruction @ (B @ summed(planner, y - (low + (high - low) / 2)))
+    middle = low + (high - low) / 2
+    released = plan.first.readout.offset + plan.reconstruction @ (B @ summed(planner, y - middle))
     gain = denoising(planner.smoother, B, scale**2)[0]
     denoised = plan.gp.mean + gain @ (B @ summed(planner, y - plan.gp.mean))
     return {

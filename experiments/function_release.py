@@ -49,7 +49,7 @@ def paper_scale():
     for epsilon in (50.0, 1.0):
         for bound in ("infinity", "paper", "exact"):
             plan = gp.plan_function(X, epsilon=epsilon, delta=delta, bound=bound)
-            scale = plan.rkhs_sensitivity * plan.measurement.noise_scale * std
+            scale = plan.function.reach * plan.measurement.noise_scale * std
             print(f"  {f'{bound} bound, calibrated for epsilon = {epsilon:g}':60}{scale:10.2f}")
 
 

@@ -112,7 +112,7 @@ def without_noise(plan, y):
     centred = np.clip(y, low, high) - (low + (high - low) / 2)
     groups = plan.measurement.groups
     sums = centred if groups is None else np.bincount(groups.labels, centred)
-    return plan.offset + plan.reconstruction @ (plan.measurement.real_matrix() @ sums)
+    return plan.first.readout.offset + plan.reconstruction @ (plan.measurement.real_matrix() @ sums)
 
 
 def one_row(plan):

@@ -50,7 +50,7 @@ def squared_errors(gp, plan, X, y, X_test, y_test):
     middle = low + (high - low) / 2
     B, s = plan.measurement.by_row(), plan.measurement.noise_scale**2
     seen = B @ (np.clip(y, low, high) - middle)  # the measurements without noise
-    released = plan.offset + plan.reconstruction @ seen
+    released = plan.first.readout.offset + plan.reconstruction @ seen
     K = gp.kernel(X) + gp.noise * np.eye(len(X))
     gain = np.linalg.solve(B @ K @ B.T + s * np.eye(len(B)), B @ gp.kernel(X, X_test)).T
     denoised = gp.mean + gain @ (seen - B.sum(axis=1) * (gp.mean - middle))

@@ -58,7 +58,7 @@ def expected_squared_error(gp, X, y, X_test, y_test, design):
     plan = gp.plan(X, X_star=X_test, design=design, **RELEASE)
     middle = (BOUNDS[0] + BOUNDS[1]) / 2
     seen = plan.measurement.by_row() @ (np.clip(y, *BOUNDS) - middle)
-    released = plan.offset + plan.reconstruction @ seen
+    released = plan.first.readout.offset + plan.reconstruction @ seen
     return float(np.mean((released - y_test) ** 2 + plan.noise_std**2))
 
 

@@ -32,4 +32,4 @@ print(f"largest std {release.predict(np.arange(0.0, 86.0), return_std=True)[1].m
 
 # %%
 # Where inputs are all different, rows are put into cells, or inducing inputs stand for them, and tables
-# larger than memory are read in chunks: see *From a village to a census* among the guides.
+# larger than memory are read in chunks: see *Large data* among the guides.

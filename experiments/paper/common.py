@@ -58,13 +58,13 @@ class Noisy(NamedTuple):
 
 def released(plan, y):
     """What a plan's release would say at its test points."""
-    seen = _measured(plan, y)
-    return Noisy(plan.offset + plan.reconstruction @ seen, plan.measurement.noise_scale * plan.reconstruction)
+    mean = plan.first.readout.offset + plan.reconstruction @ _measured(plan, y)
+    return Noisy(mean, plan.measurement.noise_scale * plan.reconstruction)
 
 
 def released_function(plan, y, X):
     """What a release of the whole function would answer at X."""
-    weights = plan.weights(X)
+    weights = plan.function.weights(X)
     return Noisy(plan.gp.mean + weights @ _measured(plan, y), plan.measurement.noise_scale * weights)
 
 

@@ -89,7 +89,7 @@ def print_function(gp, X, y, at_women):
             print(f"  {words:62}{plan.noise_at(X).max():8.2f}{asked:8.1f}")
         free = common.denoised(plan, y, AGES).at(at_women).expected_rmse(y)
         print(f"  {f'the last one denoised, epsilon = {epsilon:g}':62}{'':8}{free:8.1f}")
-    sensitivity = function_plan(gp, X, 1.0).rkhs_sensitivity * STD  # in the unit of b
+    sensitivity = function_plan(gp, X, 1.0).function.reach * STD  # in the unit of b
     claimed = np.sqrt(2 * np.log(2 / DELTA)) / A_EPSILON  # noise over the bound
     print(f"  b(K^-1) is {b:.2f}; exactly, one cm of one height moves the function by {sensitivity:.3f}")
     print(f"  If b were exact, that noise would have delta = {delta_of(1 / claimed, A_EPSILON):.5f} at 50.")

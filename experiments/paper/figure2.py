@@ -41,7 +41,7 @@ def shapes():
     """Covariances of the noise at the test points for mu = 1: function's release, and cloaked ones."""
     promise = {"epsilon": 1.0, "delta": 0.01}
     whole = GP.plan_function(X, **promise)
-    root = whole.weights(X_STAR) * whole.measurement.noise_scale
+    root = whole.function.weights(X_STAR) * whole.measurement.noise_scale
     found = {"function": root @ root.T * whole.measurement.mu() ** 2}
     for design in ("volume", "mse"):
         plan = GP.plan(X, X_star=X_STAR, **promise, design=design, gap=1e-4)

@@ -19,11 +19,13 @@ from cloakgp.core.calibration import SIGMA_FLOOR
 from cloakgp.data import chunks
 from cloakgp.data.merging import Groups
 from cloakgp.data.people import as_people
-from cloakgp.measure.measurement import HEADROOM, Part
-from cloakgp.measure.sensitivity import largest_squared_move
+from cloakgp.measure import measurement, sensitivity
+from cloakgp.measure.measurement import HEADROOM, Measurement, Part
+from cloakgp.measure.sensitivity import largest_squared_move, largest_squared_norm
 from cloakgp.measure.statistics import Distance, Inside, OneOf, Present
 from cloakgp.measure.unit import UNITS, Population
 from cloakgp.private import outcomes, room
+from cloakgp.private import rows as private_rows
 from cloakgp.private.rows import EXPECTED_ROWS, INCOMPLETE_ROWS
 from measured import (
     BINS,
@@ -42,6 +44,7 @@ from measured import (
     made,
     squared_distance,
 )
+from measured import UNITS as OF_CASES
 
 every = pytest.mark.parametrize("name", CASES, ids=" x ".join)
 WRITTEN = [name for name in CASES if name[0] not in BINS]
@@ -121,6 +124,8 @@ def test_integers_are_in_their_range_whatever_y_is(name):
         low = {"Inside": -s.centred * s.largest // 2, "OneOf": -getattr(s, "share", 0)}.get(name[1], 0)
         assert integers.min() >= low
         assert integers.max() <= low + s.largest
+        alone = [outcomes.integers_of(s.at(np.full(1, label)), np.array([y]))[0][0].tolist() for y in ODD]
+        assert integers.tolist() == alone, "what one outcome becomes depends on others"
         known = np.isin(ODD, range(3)) if name[1] == "OneOf" else np.isfinite(ODD)
         assert usable.tolist() == known.tolist()
         nothing = integers[~known]
@@ -158,12 +163,14 @@ def test_the_product_is_exact_and_its_size_is_foreseen(name):
     for own in one.states()[0][::3]:
         assert max(abs(int(z)) for z in exact(one.m, one.table(own))) <= one.m.largest_sum()
     assert one.m.largest_sum() + 64 * one.m.sigma < HEADROOM
-    if name not in WRITTEN or one.whole:
+    if one.whole:
         return
-    y = one.table(one.states()[0][-1])
-    integers = outcomes.integers_of(one.m.statistic.at(one.m.labels), y)[0].astype(object)
-    by_row = one.m.matrix.astype(object)[:, one.m.labels]
-    assert exact(one.m, y).tolist() == (by_row @ integers).T.ravel().tolist()
+    matrix = one.m.matrix.toarray() if name[0] in BINS else one.m.matrix
+    for own in (one.states()[0][-1], one.values[0]):
+        y = one.table(own)
+        integers = outcomes.integers_of(one.m.statistic.at(one.m.labels), y)[0].astype(object)
+        by_row = matrix.astype(object)[:, one.m.labels]
+        assert exact(one.m, y).tolist() == (by_row @ integers).T.ravel().tolist(), "the product is not exact"
 
 
 @pytest.mark.parametrize("unit", ["one row", "one person"])
@@ -523,3 +530,154 @@ def test_a_person_with_too_many_rows_counts_as_often_as_was_promised():
 def test_every_statistic_of_the_library_has_its_cases():
     assert {type(case(*name).m.statistic) for name in CASES} == set(outcomes._READ)
     assert {name[2] for name in CASES} >= {case(*name).m.unit.name for name in CASES} - {"one whole row"}
+
+
+# ------------------------------------------------------------------------------------------- planted bugs
+
+
+def _read(change):
+    """Numbers are made integers in another way."""
+    right = outcomes._READ[Inside]
+
+    def planted(s, y):
+        found, usable = right(s, y)
+        with np.errstate(all="ignore"):
+            return change(s, y, found), usable
+
+    return mock.patch.dict(outcomes._READ, {Inside: planted})
+
+
+def _share(y, s, lower, upper):
+    share = np.nan_to_num((y - lower) / (upper - lower), posinf=0, neginf=0)
+    return np.rint(np.clip(share, -4, 4) * s.largest).astype(np.int64)[:, None]
+
+
+def _sums(change):
+    right = room._sums
+    return mock.patch.object(room, "_sums", lambda parts, *given: change(parts, right(parts, *given), *given))
+
+
+def _last_row(parts, sums, read, missing):
+    """``exact[labels] += y``, with which the last row of a bin wins."""
+    found, values = np.zeros_like(sums[0]), room.numeric(read.source[:])
+    found[parts[0].labels] = outcomes.integers_of(parts[0].statistic.at(parts[0].labels), values)[0]
+    return [found]
+
+
+def _quoting(read):
+    found = read()
+    if found.dtype.kind not in "biuf":
+        raise TypeError(f"y must be numbers, got {found[0]}. Nothing was spent.")
+    return found
+
+
+def planted(thing, name, bug):
+    return lambda: mock.patch.object(thing, name, bug)
+
+
+def _less_noise(*given, right=room.measure, **more):
+    add = room.add_noise
+    with mock.patch.object(room, "add_noise", lambda sums, sigma: add(sums, sigma * 99 // 100)):
+        return right(*given, **more)
+
+
+def _read_first(y, *how):
+    return room.Outcomes(y if isinstance(y, room.PrivateRows) else np.asarray(y), *how)
+
+
+def _of(thing, name, bug):
+    return lambda: mock.patch.object(thing, name, bug)
+
+
+BY_ROW, BY_PERSON, _, LISTS = (("rows", "Inside", unit) for unit in OF_CASES)
+MOVES = test_nobody_moves_it_further_than_its_sensitivity_and_somebody_as_far
+RANGE = test_integers_are_in_their_range_whatever_y_is
+EXACT = test_the_product_is_exact_and_its_size_is_foreseen
+REFUSED = test_what_would_break_the_promise_is_refused_before_y_is_looked_at
+UNCLIPPED = lambda: _read(lambda s, y, _: _share(y, s, s.lower, s.upper))  # noqa: E731
+PLANTED = {  # a bug, the test that sees it, and of what
+    "no clipping": (UNCLIPPED, MOVES, BY_ROW),
+    "no clipping of whole rows": (UNCLIPPED, MOVES, LISTS),
+    "clipping to the data": (lambda: _read(lambda s, y, _: _share(y, s, y.min(), y.max())), RANGE, BY_ROW),
+    "clipping to the widest window": (
+        lambda: _read(lambda s, y, _: _share(y, s, LOWER.min(), UPPER.max())),
+        test_each_row_is_clipped_to_its_own_window,
+        "one row",
+    ),
+    "a step too far": (lambda: _read(lambda s, y, right: right + (y >= s.upper)[:, None]), MOVES, BY_ROW),
+    "what is missing at the mean of the others": (
+        lambda: _read(lambda s, y, right: np.where(np.isfinite(y)[:, None], right, int(right.mean()))),
+        RANGE,
+        BY_ROW,
+    ),
+    "classes that move as far as numbers": (
+        _of(OneOf, "change", property(lambda s: 1 << 2 * s.y_bits)),
+        MOVES,
+        ("rows", "OneOf", "one row"),
+    ),
+    "a sensitivity one percent too small": (
+        _of(measurement, "root_up", lambda squared, right=measurement.root_up: right(squared) * 99 // 100),
+        MOVES,
+        BY_ROW,
+    ),
+    "people as rows": (
+        _of(sensitivity, "largest_squared_move", lambda m, *_, **__: largest_squared_norm(m)),
+        MOVES,
+        BY_PERSON,
+    ),
+    "people in bins as rows": (
+        _of(sensitivity, "largest_power_sum", lambda matrix, *_: int(abs(matrix).max())),
+        MOVES,
+        (BINS[0], "Inside", "one person"),
+    ),
+    "people's whole rows as rows": (
+        _of(
+            measurement,
+            "squared_sensitivity",
+            lambda *of, right=measurement.squared_sensitivity: right(*of) // of[4].each ** 2,
+        ),
+        MOVES,
+        LISTS,
+    ),
+    "rows of a person that all count": (
+        _of(private_rows, "evenly_kept", lambda labels, *_: np.ones(len(labels), dtype=np.int64)),
+        MOVES,
+        LISTS,
+    ),
+    "rows that stay in their cells": (
+        _of(sensitivity, "furthest_squared", lambda matrix, _: largest_squared_norm(matrix)),
+        MOVES,
+        ("rows", "Present", "whole rows"),
+    ),
+    "a row that counts in two groups": (
+        lambda: _sums(lambda _, sums, *__: [own + np.roll(own, 1, axis=0) for own in sums]),
+        EXACT,
+        ("groups", "Inside", "one row"),
+    ),
+    "groups that depend on y": (
+        lambda: _sums(lambda _, sums, *__: [np.sort(own, axis=0) for own in sums]),
+        EXACT,
+        ("groups", "Inside", "one person"),
+    ),
+    "the last row of a bin": (lambda: _sums(_last_row), EXACT, (BINS[0], "Inside", "one row")),
+    "other noise than was checked": (_of(room, "measure", _less_noise), EXACT, BY_ROW),
+    "integers that are not checked": (_of(Measurement, "check", lambda m: None), REFUSED, "less noise"),
+    "y that is read first": (_of(room, "_as_outcomes", _read_first), REFUSED, "no noise"),
+    "a message that quotes y": (
+        _of(outcomes, "_numbers", _quoting),
+        lambda name: test_no_message_quotes_y_or_an_input(name, "text"),
+        BY_ROW,
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", PLANTED)
+def test_a_planted_bug_is_caught(bug):
+    plant, seen_by, asked = PLANTED[bug]
+    seen_by(asked)
+    case.cache_clear()  # measurements that the bug does not know
+    try:
+        with plant(), pytest.raises((AssertionError, pytest.fail.Exception)):
+            seen_by(asked)
+    finally:
+        case.cache_clear()

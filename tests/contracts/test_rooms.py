@@ -9,87 +9,10 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import cache
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-import cloakgp
-
-SOURCE = Path(cloakgp.__file__).parent
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-PACKAGE = "cloakgp"
-DOOR_OF_Y = "cloakgp.private.room"  # what others may import of the private room
-
-
-class Import(NamedTuple):
-    """Who imports what, and in which function, if in one."""
-
-    importer: str
-    imported: str
-    line: int
-    function: str
-
-
-def rooms():
-    """The rooms in their order, from the table that readers see."""
-    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    return re.findall(r"^\| `([a-z_]+)/?` \|", text, re.MULTILINE)
-
-
-@cache
-def sources():
-    """Every module's source, by its dotted name; a package's own with a mark."""
-    found = {}
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = [PACKAGE, *path.relative_to(SOURCE).with_suffix("").parts]
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text(encoding="utf-8")
-    return found
-
-
-def imports_of(module, source, modules):
-    """What a module imports of the package, wherever it does; for type checkers alone does not count."""
-    found = []
-
-    def visit(node, function):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
-                for other in child.orelse:
-                    visit(ast.Module([other], []), function)
-                continue
-            for name in named(child):
-                found.append(Import(module, name, child.lineno, function))
-            inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
-            visit(child, child.name if inside else function)
-
-    def named(node):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module}, line {node.lineno}: imports are written in full"
-            whole = [f"{node.module}.{alias.name}" for alias in node.names]
-            names = [name if name in modules else node.module for name in whole]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            names = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
-        return [name for name in names if name in modules and name != module]
-
-    visit(ast.parse(source), "")
-    return found
-
-
-def graph(files):
-    return [found for module, source in files.items() for found in imports_of(module, source, files)]
-
-
-@cache
-def library():
-    return graph(sources())
-
-
-def room_of(module):
-    return module.split(".")[1] if "." in module else module
+from source_tree import DOCS, DOOR, ROOT, graph, library, room_of, rooms, sources
 
 
 def check_order(imports, order):
@@ -121,14 +44,13 @@ def check_private_room(imports):
     for found in imports:
         if room_of(found.imported) == "private" and room_of(found.importer) != "private":
             where = f"{found.importer}, line {found.line}"
-            assert found.imported == DOOR_OF_Y, f"{where}: imports {found.imported}, past the door"
+            assert found.imported == DOOR, f"{where}: imports {found.imported}, past the door"
 
 
 # ----------------------------------------------------------------------------------------- tests
 
 
 def test_no_room_calls_back():
-    assert len(sources()) > 100
     assert sum(bool(found.function) for found in library()) > 5  # those inside functions were seen
     check_order(library(), rooms())
 
@@ -143,7 +65,7 @@ def test_every_room_is_there():
 
 
 def test_how_y_is_read_stays_in_the_private_room():
-    assert {path.name for path in (SOURCE / "private").glob("*.py")} == {
+    assert {path.name for path in (ROOT / "private").glob("*.py")} == {
         "__init__.py",
         "room.py",
         "rows.py",

@@ -238,10 +238,6 @@ def squared_distance(a: list[int], b: list[int]) -> int:
     return sum((int(p) - int(q)) ** 2 for p, q in zip(a, b, strict=True))
 
 
-def with_measurement(plan: Plan, m) -> Plan:
-    return replace(plan, first=replace(plan.first, measurement=m))
-
-
 def with_answer(plan: Plan, z) -> Release:
     """What a release would be whose noisy numbers are these."""
     stage = replace(plan.first, answer=np.asarray(z))

@@ -10,7 +10,6 @@ against noise added in floating point, and must learn nothing from ``release.mea
 from __future__ import annotations
 
 import itertools
-import math
 import pickle
 
 import numpy as np
@@ -164,23 +163,6 @@ def test_low_bits_of_released_integers_do_not_tell_neighbours_apart(released):
     check_low_bits(zs, zs_prime)
 
 
-def test_every_released_integer_could_have_come_from_either_data_set(released):
-    """z minus either exact measurement is an integer, of the noise's support, and about as likely.
-
-    The privacy loss log P(z | y) - log P(z | y') is then that of the Gaussian: within mu^2/2 + 8 mu.
-    """
-    plan, pairs = released
-    m = plan.measurement
-    exact = [exact_measurements(plan, data)[0] for data in neighbours(plan)]
-    mu = abs(exact[0] - exact[1]) / m.sigma
-    assert 0 < mu <= m.mu()
-    for _, _, zs in pairs:
-        assert zs.dtype == np.int64
-        for z in zs.tolist():
-            loss = ((z - exact[1]) ** 2 - (z - exact[0]) ** 2) / (2 * m.sigma**2)
-            assert abs(loss) <= mu**2 / 2 + 8 * mu
-
-
 def test_a_release_is_a_function_of_z_and_the_public_plan_alone(monkeypatch):
     """Two data sets that happen to give the same z give the same release, bit for bit."""
     plan = small_plan(n_outputs=3)
@@ -194,11 +176,3 @@ def test_a_release_is_a_function_of_z_and_the_public_plan_alone(monkeypatch):
         assert getattr(one, name).tobytes() == getattr(rebuilt, name).tobytes()
     assert repr(one) == repr(rebuilt)
     assert one.certificate == rebuilt.certificate == plan.certificate
-
-
-def test_noise_is_far_coarser_than_the_lattice_of_the_measurements():
-    """The measurement's lattice (steps of 1) is invisible below noise of at least 2^30 steps."""
-    for epsilon in (0.1, 1.0, 10.0):
-        m = small_plan(epsilon=epsilon).measurement
-        assert m.sigma >= 2**30
-        assert math.gcd(*m.matrix.ravel().tolist()) < m.sigma // 2**20

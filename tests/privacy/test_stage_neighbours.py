@@ -20,8 +20,6 @@ from privacy_helpers import fails, parts_of, require, seeded, small_staged_plan,
 
 from cloakgp import GP, AutoGP, Grid
 from cloakgp.kernels import EQ, Constant
-from cloakgp.measure import sensitivity
-from cloakgp.measure.statistics import Inside
 from cloakgp.model.outcome import outcome_named
 from cloakgp.private import room, rows
 from measured import exact
@@ -227,51 +225,7 @@ def test_which_rows_count_depends_on_ones_own_rows_alone(most):
 # ---------------------------------------------------------------------------------- planted bugs
 
 
-def _integers(change):
-    right = room.integers_of
-
-    def planted(s, y):
-        found, usable = right(s, y)
-        return change(s, y, found), usable
-
-    return room, "integers_of", planted
-
-
-def _sensitivity(change):
-    return sensitivity, "furthest_squared", change
-
-
-def _unclipped(s, y, found):
-    if type(s) is not Inside:
-        return found
-    with np.errstate(all="ignore"):
-        share = (np.nan_to_num(y, posinf=0, neginf=0) - s.lower) / (s.upper - s.lower)
-    return np.rint(np.clip(share, -4, 4) * s.largest).astype(np.int64)[:, None]
-
-
-BUGS = {
-    "no clipping": (_integers(_unclipped), {"other bounds", "whole rows", "whole rows of people"}),
-    "rows of a person that all count": (
-        (rows, "evenly_kept", lambda labels, cells, most: np.ones(len(labels), dtype=np.int64)),
-        {"whole rows of people"},
-    ),
-    "noise for the longest column, where rows move": (
-        _sensitivity(lambda matrix, origin: sensitivity.largest_squared_norm(matrix)),
-        {"whole rows", "whole rows of people"},
-    ),
-}
-
-
-@pytest.mark.parametrize("bug", BUGS)
-def test_planted_bugs_are_caught(monkeypatch, bug):
-    (module, name, planted), where = BUGS[bug]
-    for each in sorted(where):
-        subject, parts = SUBJECTS[each], parts_for(each)
-        pairs = list(subject.extremes())
-        if isinstance(subject, WholeRows) and subject.most:
-            pairs = [[[theirs[0] * 2, *theirs[1:]] for theirs in pair] for pair in pairs]
-        assert not fails(check_moves, subject, parts, subject.mu, *pairs[-1])
-        with monkeypatch.context() as patch:
-            patch.setattr(module, name, planted)
-            caught = [fails(check_moves, subject, parts, subject.mu, *p, because="further") for p in pairs]
-        assert any(caught)
+def test_planted_shares_that_add_up_to_more_than_the_promise_are_caught():
+    """Bugs in a single measurement: ``tests/contracts/test_measurement_contract.py``."""
+    subject, parts = SUBJECTS["distinct rows"], parts_for("distinct rows")
+    assert any(fails(check_moves, subject, 2 * parts, subject.mu, *pair) for pair in subject.extremes())

@@ -174,11 +174,6 @@ def test_other_outcomes_are_taken(y):
         binning.plan(given, X_star=FAR, **BINS).release(y)
 
 
-def test_columns_that_are_numbered_have_no_name():
-    """The only column of a table without names is called 0, as the first of any other is."""
-    GP.plan(pd.DataFrame(X), X_star=FAR, **PROMISE).release(pd.DataFrame(Y))
-
-
 def test_a_series_of_polars_has_an_empty_name_if_it_has_none():
     pl = pytest.importorskip("polars")
     table = pl.DataFrame({"age": X, "who": np.arange(12)})

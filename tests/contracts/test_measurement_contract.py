@@ -581,8 +581,8 @@ def _less_noise(*given, right=room.measure, **more):
         return right(*given, **more)
 
 
-def _read_first(y, *how):
-    return room.Outcomes(y if isinstance(y, room.PrivateRows) else np.asarray(y), *how)
+def _read_first(measurements, y, *how, right=room.measure, **more):
+    return right(measurements, y if isinstance(y, room.PrivateRows) else np.asarray(y), *how, **more)
 
 
 def _of(thing, name, bug):
@@ -662,7 +662,7 @@ PLANTED = {  # a bug, the test that sees it, and of what
     "the last row of a bin": (lambda: _sums(_last_row), EXACT, (BINS[0], "Inside", "one row")),
     "other noise than was checked": (_of(room, "measure", _less_noise), EXACT, BY_ROW),
     "integers that are not checked": (_of(Measurement, "check", lambda m: None), REFUSED, "less noise"),
-    "y that is read first": (_of(room, "_as_outcomes", _read_first), REFUSED, "no noise"),
+    "y that is read first": (_of(room, "measure", _read_first), REFUSED, "no noise"),
     "a message that quotes y": (
         _of(outcomes, "_numbers", _quoting),
         lambda name: test_no_message_quotes_y_or_an_input(name, "text"),

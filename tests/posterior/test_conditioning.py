@@ -176,7 +176,7 @@ def test_mse_designs_mean_is_unbiased(make_plan, setting, textbook, seeded):
     n = 4000
     with seeded(0):
         releases = [plan.release(setting.y) for _ in range(n)]
-    assert releases[0].unbiased
+    assert releases[0].certificate.unbiased
     y = np.clip(setting.y, -1.0, 4.0)
     mean, _ = textbook(setting.gp.kernel, 0.4, 0.7, setting.X, setting.X_star, y)
     average = np.mean([release.mean for release in releases], axis=0)

@@ -443,8 +443,8 @@ marked | selection custodian_probabilities | not marked
 marked | selection | not marked
     def loss(v): custodian_scores(v) // scores = custodian_scores
 marked | plots.private_data | not marked
-    def plot(d): custodian_view(d) // look = custodian_view // *at, NOT_FOR_RELEASE, => *at, '',
-    stamp(ax, *at => if y: stamp(ax, *at
+    def plot(d): custodian_view(d) // look = custodian_view // 1.03, NOT_FOR_RELEASE, => 1.03, '',
+    stamp(ax, 0.99 => if y: stamp(ax, 0.99
 doors | release.combine | uses OpenDP
     import opendp.prelude as dp // def f(): from opendp import measurements // import_module('opendp.prelude')
 doors | release.combine | not a door

@@ -39,9 +39,8 @@ def learned_from(
         )
     with np.errstate(divide="ignore"):
         odds = frozen(np.log(weights / weights[0]))
-    if own and own[0].readout.alone:
-        gp = rule.prior.gp
-        assert gp is not None
+    gp = rule.prior.gp
+    if gp is not None and own and own[0].readout.alone:
         released = [(stage.measurement, stage.z) for stage in stages]
         posterior = Posterior(gp, rule.X, released, inputs=rule.inputs, columns=rule.columns)
         return Learned(settings, weights, odds, (posterior,), rule.columns)

@@ -18,7 +18,8 @@ from cloakgp.model.gp import GaussianProcess
 from cloakgp.model.hyperprior import Hyperprior, Known
 from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.conditioning import Posterior
-from cloakgp.posterior.learning import Learned, learn
+from cloakgp.posterior.learning import Learned
+from cloakgp.posterior.support import support_points
 from cloakgp.release.reader import conditioned, learned_from
 from cloakgp.release.stages import Rule
 
@@ -63,62 +64,52 @@ def remodelled(release: Any, gp: Any) -> Posterior | Learned:
 
 
 def _one_stage(release: Any, gp: GaussianProcess) -> Posterior:
-    """The same of one stage that stands alone, for a model that may say something of each row."""
-    plan, measurement = release.plan, release.plan.measurement
+    """The same of one stage that stands alone, for a model that may say something of each row.
+
+    Where rows are in cells, what it says is asked where the cells are.
+    """
+    plan, measurement, inputs = release.plan, release.plan.measurement, None
     _check_shown(plan)
-    if plan.cells is not None:
-        return _of_cells(release, gp)
-    gp.check_rows(len(plan.X))
-    gp = gp.for_columns(plan.columns).with_inducing(plan.X).at_rows(plan.X)
-    if measurement.people is not None:
-        gp = replace(gp, noise=for_people(gp.noise, measurement.people, plan.within))
-    gp = downweighted(gp, distinct(plan.X, gp.noise))
-    if not isinstance(gp.noise, float) or not isinstance(gp.mean, float):  # joined rows may differ
-        measurement = _by_row(measurement)
-    return Posterior(gp, plan.X, [(measurement, release.z)], columns=plan.columns)
-
-
-def _of_cells(release: Any, gp: GaussianProcess) -> Posterior:
-    """Where rows are in cells, what a model says of each is asked where the cells are."""
-    plan, inputs = release.plan, release.plan.inputs
+    in_cells, X = plan.cells is not None, plan.X if plan.cells is None else plan.inputs.X
     given = (gp.noise, *gp.bounds, gp.mean.rows if isinstance(gp.mean, RowMeans) else gp.mean)
-    if any(isinstance(one, np.ndarray) for one in given):
+    if in_cells and any(isinstance(one, np.ndarray) for one in given):
         expected = "must have numbers or functions of X, since the release's rows are in cells"
         raise ArgumentError("gp", expected, "something for each row")
-    gp = gp.for_columns(plan.columns).with_inducing(inputs.X).at_rows(inputs.X)
-    gp = replace(gp, noise=gp.noise * plan.factor)
-    gp = downweighted(gp, replace(inputs, noise=gp.noise))
-    inputs = replace(inputs, noise=gp.noise)
-    return Posterior(gp, inputs.X, [(plan.measurement, release.z)], inputs=inputs, columns=plan.columns)
+    gp.check_rows(len(X))
+    gp = gp.for_columns(plan.columns).with_inducing(X).at_rows(X)
+    if in_cells:
+        gp = replace(gp, noise=gp.noise * plan.factor)
+        inputs = replace(plan.inputs, noise=gp.noise)
+    elif measurement.people is not None:
+        gp = replace(gp, noise=for_people(gp.noise, measurement.people, plan.within))
+    gp = downweighted(gp, inputs or distinct(X, gp.noise))
+    if inputs is not None:
+        inputs = replace(inputs, noise=gp.noise)
+    elif not isinstance(gp.noise, float) or not isinstance(gp.mean, float):  # joined rows may differ
+        measurement = _by_row(measurement)
+    return Posterior(gp, X, [(measurement, release.z)], inputs=inputs, columns=plan.columns)
 
 
 def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
     """What another hyperprior learns from what was released: see :meth:`Release.learn`."""
-    plan = rule = release.plan
-    if plan.alone:
-        return _learned_from_one_stage(release, prior)
+    plan, outcome = release.plan, release.plan.outcome
+    _check_shown(plan)
+    support = plan.support
     if prior is None:
-        prior = Hyperprior(categories=() if rule.columns is None else rule.columns.categories)
-    if rule.outcome.link is not None:
-        outcome = rule.outcome
-        prior = LearnedGP(rule.bounds, outcome=outcome.name, classes=outcome.classes, prior=prior).prior
-    session = replace(rule, prior=prior).session()
+        prior = Hyperprior(categories=() if plan.columns is None else plan.columns.categories)
+    elif not isinstance(prior, Hyperprior):
+        raise ArgumentTypeError("prior", "must be a cloakgp.Hyperprior", type(prior).__name__)
+    if outcome.link is not None:
+        prior = LearnedGP(plan.bounds, outcome=outcome.name, classes=outcome.classes, prior=prior).prior
+    if plan.alone:  # from bounds and the inputs' ranges alone, whatever the model that was known
+        if not isinstance(plan.gp.mean, float):
+            remedy = "The models that are learned have one. Compare models of your own with evidence."
+            raise ArgumentError("mean", "must be one number for a model to be learned", remedy=remedy)
+        support = support_points(plan.inputs.X, None, prior.category_columns(plan.inputs.X.shape[1]))
+    session = replace(plan, prior=prior, support=support).session()
     for stage in release.stages:
         session.learn(stage)
     return learned_from(session.rule, release.stages, session.state.settings, session.state.weights)
-
-
-def _learned_from_one_stage(release: Any, prior: Hyperprior | None) -> Learned:
-    """From bounds and the inputs' ranges alone, whatever the model that was known."""
-    plan = release.plan
-    _check_shown(plan)
-    gp, inputs, measured = plan.gp, plan.inputs, (plan.measurement, release.z)
-    windows, factor = gp.windows_of(inputs.groups), plan.factor
-    if windows is None or isinstance(gp.mean, float):
-        return learn(gp.limits, inputs, measured, prior, factor=factor, columns=plan.columns)
-    about = windows[:, :2] - windows[:, 2:]  # what is learned is how outcomes differ from the mean
-    bounds = float(about[:, 0].min()), float(about[:, 1].max())
-    return learn(bounds, inputs, measured, prior, gp.mean, factor, plan.columns)
 
 
 def _check_shown(plan: Rule) -> None:

@@ -302,12 +302,9 @@ class Rule:
     @property
     def rows_each(self) -> FloatArray | None:
         """(U,) how many rows the people have whose rows are at each input; None if everybody has one."""
-        if self.cells is not None:
-            return self.cells.own
-        if self.people is None or self.people.most_rows == 1:
-            return None
-        own, groups = self.people.own.astype(np.float64), self.inputs.groups
-        return own if groups is None else own[groups.first]
+        if self.cells is not None or self.people is None:
+            return None if self.cells is None else self.cells.own
+        return self.people.rows_at(self.inputs.groups)
 
     @property
     def factor(self) -> FloatArray | float:

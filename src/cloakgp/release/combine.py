@@ -31,7 +31,7 @@ from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.support import support_points
 from cloakgp.release.plan import Plan
-from cloakgp.release.reader import conditioned, learned_from
+from cloakgp.release.reader import conditioned, learned_from, posterior_of
 from cloakgp.release.readouts import DENOISED
 from cloakgp.release.release import Release
 from cloakgp.release.stages import Given, Rule, Stage, unlabelled
@@ -97,10 +97,9 @@ def combine(
         if not _alike(_model_of(plan), _model_of(first)):
             expected = "must all have the same kernel, noise, mean, bounds and inducing inputs"
             raise ArgumentError("releases", expected)
-    released = [(release.plan.measurement, release.z) for release in releases]
-    inputs = None if first.cells is None else first.inputs
-    columns = common(release.plan.columns for release in releases)
-    return Posterior(first.gp, first.X, released, inputs=inputs, columns=columns)
+    rule = replace(first, columns=common(release.plan.columns for release in releases))
+    stages = [release.stages[0] for release in releases]
+    return posterior_of(first.gp, rule, stages, None if first.cells is None else first.inputs)
 
 
 def _rows_of(plan: Plan) -> tuple[Any, ...]:

@@ -26,8 +26,7 @@ from cloakgp.posterior.conditioning import Uncertainty
 from cloakgp.posterior.density import Density
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.model_check import ModelCheck, check_mixtures, check_posterior
-from cloakgp.release import encoding, remodelling, showing
-from cloakgp.release.reader import learned_from
+from cloakgp.release import encoding, reader, showing
 from cloakgp.release.readouts import Means
 from cloakgp.release.stages import Rule, Stage
 
@@ -106,7 +105,7 @@ class Release:
                 "predict: denoised predictions need the inputs X, which this release does not show. "
                 "Use query."
             )
-        return learned_from(self.rule, self.stages, self.settings, self.weights)
+        return reader.learned_from(self.rule, self.stages, self.settings, self.weights)
 
     # What was released
 
@@ -242,7 +241,7 @@ class Release:
         with green or amber. A model that fits may still be wrong in ways that the privacy noise hides.
         """
         if self.plan.alone:
-            return check_posterior(self.learned.posteriors[0], remodelling.alternatives(self))
+            return check_posterior(self.learned.posteriors[0], reader.alternatives(self))
         return check_mixtures(self.learned.curves, self.learned.weights)
 
     def remodel(self, gp: GaussianProcess) -> Any:
@@ -260,7 +259,7 @@ class Release:
             With `predict`, `uncertainty`, `sample` and `log_evidence`; a mixture of one, where outcomes are
             yes or no, classes or counts.
         """
-        return remodelling.remodelled(self, gp)
+        return reader.remodelled(self, gp)
 
     def evidence(self, gp: GaussianProcess) -> float:
         """How well a model explains what was released: the log density of the answers under it; free.
@@ -289,7 +288,7 @@ class Release:
         own = self.plan.prior
         if prior == own or (prior is None and own.gp is None):
             return self.learned
-        return remodelling.learned_anew(self, prior)
+        return reader.learned_anew(self, prior)
 
     # How it is kept and shown
 

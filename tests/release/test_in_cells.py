@@ -53,8 +53,8 @@ MODELS: dict[str, Any] = {
     "a mean per row": lambda: model(mean=chart(X)),
     "downweighted": lambda: model(downweight="leverage"),
     "people": lambda: model(),
+    "learned": lambda: cloakgp.AutoGP(BOUNDS, stages=2),
 }
-every_model = pytest.mark.parametrize("name", MODELS)
 
 
 @pytest.fixture(autouse=True)
@@ -287,7 +287,7 @@ def test_nothing_as_large_as_rows_times_inducing_inputs_is_held(monkeypatch):
 
 
 @pytest.mark.parametrize("shown", [True, False], ids=["X", "digest"])
-@every_model
+@pytest.mark.parametrize("name", MODELS)
 def test_files_hold_the_cells(monkeypatch, tmp_path, name, shown):
     points = X[:5] if name == "a mean per row" else X_STAR  # elsewhere it is not known
     plan = planned(name, X_star=points)

@@ -140,6 +140,8 @@ class Stage:
             assert isinstance(s.statistic, Distance)
             words["spread"] = {**_lattice_words(s), "limit": s.statistic.limit}
             arrays["centre"] = s.statistic.centre
+        if self.answer is not None:
+            arrays["z"] = self.answer
         return words, {name: np.asarray(array) for name, array in arrays.items()}
 
     def to_bytes(self) -> bytes:

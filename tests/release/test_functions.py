@@ -388,16 +388,11 @@ def test_a_hiding_file_has_no_array_of_x_nor_predictions_that_need_one(setting, 
         assert np.isfinite(one.query(QUERIES)).all()
 
 
-BAD = {"X must have 1 column": np.zeros((3, 2)), "X .*at least one row": np.zeros((0, 1))}
-BAD |= {"X must be finite": [[np.nan]], "X must hold real numbers": [["a"]]}
-
-
-@pytest.mark.parametrize("words", BAD)
-def test_bad_queries_are_refused(setting, plans, words):
+def test_queries_of_other_columns_are_refused(setting, plans):
     release = plans["exact"].release(setting.y)
     for ask in (release.query, release.plan.noise_at, release.predict):
-        with pytest.raises((ValueError, TypeError), match=words):
-            ask(BAD[words])
+        with pytest.raises(ValueError, match="X must have 1 column"):
+            ask(np.zeros((3, 2)))
 
 
 @pytest.mark.parametrize("seed", range(24))

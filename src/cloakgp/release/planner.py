@@ -141,10 +141,7 @@ class Planner:
     @cached_property
     def bounds(self) -> tuple[Limits, Limits]:
         """Of all rows, or of each distinct one."""
-        low, windows = self.gp.bounds[0], self.inputs.windows
-        if isinstance(low, float) or windows is None:
-            return self.gp.limits
-        return frozen(windows[:, 0]), frozen(windows[:, 1])
+        return self.gp.limits_of(self.inputs)
 
     @property
     def widest(self) -> float:

@@ -319,10 +319,8 @@ class Rule:
     @property
     def limits(self) -> tuple[Limits, Limits]:
         """The bounds: two numbers, or one pair for each distinct row."""
-        gp, windows = self.prior.gp, self.inputs.windows
-        if gp is None or windows is None or isinstance(gp.bounds[0], float):
-            return self.bounds
-        return frozen(windows[:, 0]), frozen(windows[:, 1])
+        gp = None if self.inputs.windows is None else self.prior.gp
+        return self.bounds if gp is None else gp.limits_of(self.inputs)
 
     @property
     def middle(self) -> float:

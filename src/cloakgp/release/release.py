@@ -154,10 +154,6 @@ class Release:
 
     # What the model says of it
 
-    def _points(self, X: Any) -> Any:
-        """Points of the box where inputs are private: a table with the grid's names, or an array."""
-        return X if self.plan.grid is None else self.plan.grid.points(X)
-
     def predict(
         self,
         X: Any,
@@ -189,7 +185,7 @@ class Release:
         (n,) array, or a pair of arrays
         """
         return self.learned.predict(
-            self._points(X), return_std=return_std, return_cov=return_cov, include_noise=include_noise
+            X, return_std=return_std, return_cov=return_cov, include_noise=include_noise
         )
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
@@ -197,7 +193,7 @@ class Release:
 
         `include_noise` as for :meth:`predict`: a variance, if the model has one per row.
         """
-        return self.learned.uncertainty(self._points(X), include_noise=include_noise)
+        return self.learned.uncertainty(X, include_noise=include_noise)
 
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
         """(n, 2) within which f lies at `X`, with probability `level`: quantiles of the mixture.
@@ -205,7 +201,7 @@ class Release:
         Where outcomes are yes or no, or counts, of the probability or the rate: within (0, 1), and above 0.
         `include_noise` is for real outcomes: for a single new one.
         """
-        return self.learned.interval(self._points(X), level, include_noise=include_noise)
+        return self.learned.interval(X, level, include_noise=include_noise)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """(n, K) probabilities of the classes at `X`; for yes/no outcomes, of no and of yes."""
@@ -224,7 +220,7 @@ class Release:
 
         Of probabilities or rates, where outcomes are yes or no, or counts.
         """
-        return self.learned.sample(self._points(X), n, seed)
+        return self.learned.sample(X, n, seed)
 
     @cached_property
     def density(self) -> Density:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -128,17 +129,11 @@ def test_f_is_followed_within_cells(cell_book, by_the_book):
     sums = np.bincount(plan.measurement.labels, curve) / plan.measurement.counts
     here, spreads = [], plan.cells.spreads
     for share in (1.0, 0.0):
-        own = plan.cells.spreads * share
-        found = cell_book(_with(plan, own, gp), NEW)
+        own = replace(plan.cells, spreads=spreads * share)
+        found = cell_book(replace(plan, cells=own), NEW)
         here.append(np.abs(found.mean(sums[plan.measurement.labels]) - told).max())
     assert spreads.any()
     assert here[0] < 0.5 * here[1]
-
-
-def _with(plan: Plan, spreads: Any, gp: GP) -> Any:
-    from dataclasses import replace
-
-    return replace(plan, cells=replace(plan.cells, spreads=spreads))
 
 
 def test_rows_are_told_apart_where_they_are_few():

@@ -60,7 +60,8 @@ def test_a_box_may_have_dates():
     assert grid.axes[0].high - grid.axes[0].low == 365
     assert Grid.from_words(grid.words()) == grid
     assert "'day': ('2024-01-01', '2024-12-31')" in repr(grid)
-    assert grid.points({"day": ["2024-01-03"], "sex": ["m"]}).tolist() == [[grid.axes[0].low + 2, 1.0]]
+    numbers = grid.columns.numbers({"day": ["2024-01-03"], "sex": ["m"]})
+    assert numbers.tolist() == [[grid.axes[0].low + 2, 1.0]]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cloakgp import ArgumentError, Grid
+from cloakgp.data.inputs import as_points
 
 
 def test_cells_are_numbered_as_an_array_of_all_axes_is():
@@ -27,11 +28,11 @@ def test_words_give_the_grid_back():
 
 def test_points_are_given_as_numbers_or_by_name():
     grid = Grid({"age": (0, 90), "sex": ["f", "m"]})
-    assert grid.points({"sex": ["m", "f"], "age": [3, 4]}).tolist() == [[3, 1], [4, 0]]
-    assert grid.points([[3, 1]]).tolist() == [[3, 1]]
-    for wrong in ({"age": [3]}, {"age": [3], "sex": ["x"]}, [[1, 2, 3]]):
+    assert as_points({"sex": ["m", "f"], "age": [3, 4]}, "X", 2, grid.columns).tolist() == [[3, 1], [4, 0]]
+    assert as_points([[3, 1]], "X", 2, grid.columns).tolist() == [[3, 1]]
+    for wrong in ({"age": [3]}, [[1, 2, 3]]):
         with pytest.raises(ArgumentError, match=r"^X "):
-            grid.points(wrong)
+            as_points(wrong, "X", 2, grid.columns)
 
 
 @pytest.mark.parametrize("box", [{"a": (0, 1)}, {"a": (0, 1), "b": (5, 6)}, {"a": (0, 1), "k": ["x", "y"]}])

@@ -102,7 +102,8 @@ def check_against_brute(both, releases, gp, same_data=False):
 def same():
     """Of different designs, promises and kinds, all of the same y."""
     changes = {"X_star": [[1.0], [12.0]], "design": "max", "delta": 1e-5}
-    return [plain(1, design="mse"), plain(1, epsilon=3.0), plain(1, **changes), function(1)]
+    functions = [function(1, bound="infinity"), function(1, basis=np.linspace(0, 10, 6))]
+    return [plain(1, design="mse"), plain(1, epsilon=3.0), plain(1, **changes), *functions]
 
 
 @pytest.fixture(scope="module")

@@ -80,15 +80,6 @@ def test_equal_rows_share_a_column_and_a_point(tmp_path, noise):
     verify(tmp_path / "a.cloak")  # refuses what does not fit
 
 
-def test_noise_is_scaled_to_the_bounds_width_and_the_promise(setting):
-    """Std of the noise in the kernel's space: d · sensitivity / mu."""
-    plan = setting.gp.plan_function(setting.X, **PROMISE)
-    level = plan.function.reach * plan.measurement.noise_scale
-    assert level == pytest.approx(5.0 * plan.function.reach / plan.certificate.mu, rel=1e-6)
-    assert plan.certificate.objective == pytest.approx(level**2)
-    assert plan.certificate.gap == pytest.approx(0)
-
-
 @pytest.mark.parametrize("bound", ["exact", "paper", "infinity"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_noise_std_is_that_of_a_prior_draw_given_nothing_outside_the_data(setting, name, bound):
@@ -142,27 +133,6 @@ def test_the_papers_bounds_are_as_printed_times_the_kernels_std(setting):
     one_sided = max(inverse.clip(min=0).sum(axis=0).max(), (-inverse).clip(min=0).sum(axis=0).max())
     assert got["paper"] == pytest.approx(math.sqrt(7.0) * one_sided)
     assert got["infinity"] == pytest.approx(math.sqrt(7.0) * np.linalg.norm(inverse, np.inf))
-
-
-def test_the_papers_bound_as_printed_is_violated():
-    """Without the kernel's std it promises too little as soon as the variance is above 1."""
-    X, kernel = np.array([[0.0], [100.0]]), EQ(1.0, variance=25.0)
-    exact = math.sqrt(squared_norms(kernel, 1.0, X).max())
-    printed = np.linalg.inv(kernel(X) + np.eye(2)).clip(min=0).sum(axis=0).max()
-    assert printed < exact / 4
-    assert sensitivities(kernel, 1.0, X)["paper"] >= exact
-
-
-@pytest.mark.parametrize("bound", ["paper", "infinity"])
-def test_a_looser_bound_only_means_more_noise(setting, bound):
-    exact = setting.gp.plan_function(setting.X, **PROMISE)
-    loose = setting.gp.plan_function(setting.X, bound=bound, **PROMISE)
-    ratio = loose.function.reach / exact.function.reach
-    assert ratio > 1.05
-    np.testing.assert_allclose(loose.noise_at(QUERIES), ratio * exact.noise_at(QUERIES), rtol=1e-6)
-    assert loose.certificate.gap == pytest.approx(ratio**2 - 1, rel=1e-4)
-    assert loose.certificate.bound == bound
-    assert loose.certificate.epsilon == 1.0
 
 
 class Cosine(Kernel):
@@ -418,33 +388,11 @@ def test_a_hiding_file_has_no_array_of_x_nor_predictions_that_need_one(setting, 
         assert np.isfinite(one.query(QUERIES)).all()
 
 
-@pytest.mark.parametrize("kind", ["exact", "infinity", "on a basis"])
-def test_denoised_predictions_are_the_textbooks(setting, plans, kind):
-    release = plans[kind].release(setting.y)
-    m, k, X = release.plan.measurement, setting.gp.kernel, setting.X
-    B, unit = m.matrix / 2.0**m.matrix_bits, 5.0 / 2.0 ** (m.matrix_bits + m.y_bits)
-    D = B @ (k(X) + 0.4 * np.eye(12)) @ B.T + (m.sigma * unit) ** 2 * np.eye(len(B))
-    G = np.linalg.solve(D, B @ k(X, QUERIES)).T
-    expected = 0.7 + G @ (release.z * unit - 1.0 * B.sum(axis=1) - 0.7 * B.sum(axis=1))
-    mean, std = release.predict(QUERIES, return_std=True)
-    np.testing.assert_allclose(mean, expected, rtol=0, atol=1e-8)
-    np.testing.assert_allclose(std**2, 1.5 - np.einsum("ij,ji->i", G, B @ k(X, QUERIES)), rtol=1e-8)
-    parts = release.uncertainty(QUERIES)
-    np.testing.assert_allclose(parts.total**2, std**2 + 0.4, rtol=1e-12)
-    assert release.sample(QUERIES, 3, seed=0).shape == (3, 7)
-    np.testing.assert_array_equal(release.sample(QUERIES, 3, seed=0), release.sample(QUERIES, 3, seed=0))
-
-
-BAD = {"X must have 1 column": np.zeros((3, 2)), "X .*at least one row": np.zeros((0, 1))}
-BAD |= {"X must be finite": [[np.nan]], "X must hold real numbers": [["a"]]}
-
-
-@pytest.mark.parametrize("words", BAD)
-def test_bad_queries_are_refused(setting, plans, words):
+def test_queries_of_other_columns_are_refused(setting, plans):
     release = plans["exact"].release(setting.y)
     for ask in (release.query, release.plan.noise_at, release.predict):
-        with pytest.raises((ValueError, TypeError), match=words):
-            ask(BAD[words])
+        with pytest.raises(ValueError, match="X must have 1 column"):
+            ask(np.zeros((3, 2)))
 
 
 @pytest.mark.parametrize("seed", range(24))

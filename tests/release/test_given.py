@@ -57,21 +57,6 @@ def test_the_second_release_predicts_from_both(earlier, later, table):
     assert "spent before, too: (0.5, 0.001)" in str(later.certificate)
 
 
-def test_without_windows_it_is_the_plain_posterior_of_both(table, earlier):
-    """Conditioned on two measurements whose outcomes were clipped to the bounds only."""
-    X, y = table
-    release = GP_.plan(X, given=[earlier], **AT).release(y)
-    measured = [
-        (earlier.plan.measurement, earlier.z),
-        (release.stages[0].measurement, release.stages[0].z),
-    ]
-    plain = cloakgp.Posterior(GP_, X, measured)
-    for mine, other in zip(
-        release.predict(X_STAR, return_std=True), plain.predict(X_STAR, return_std=True), strict=True
-    ):
-        assert np.allclose(mine, other, rtol=1e-9, atol=1e-9)
-
-
 def test_windows_follow_what_was_said_before(later, earlier, table):
     stage = later.stages[0]
     X = later.plan.rule.inputs.X
@@ -130,6 +115,7 @@ REFUSED = {  # what is given, and the argument that is named
     "one twice": (lambda X, y: {"given": [GP_.plan(X, **AT).release(y)] * 2}, "given"),
 }
 OF_GP = {
+    "noise per row": (lambda X, y: {"given": [GP_.plan(X, **AT).release(y)]}, "given"),
     "windows of nothing": (lambda X, y: {"windows": 2.0}, "windows"),
     **{
         f"windows of {wide:g}": (
@@ -139,6 +125,7 @@ OF_GP = {
         for wide in (100.0, 1e300)
     },
 }
+PER_ROW = GP(GP_.kernel, np.full(120, 0.25), BOUNDS)
 MODELS = {"GP": GP_, "AutoGP": AutoGP(BOUNDS, stages=1)}
 
 
@@ -149,13 +136,8 @@ MODELS = {"GP": GP_, "AutoGP": AutoGP(BOUNDS, stages=1)}
 def test_what_cannot_be_taken_into_account_is_refused_by_name(name, model, table):
     options, argument = (REFUSED | OF_GP)[name]
     with pytest.raises(ArgumentError) as caught:
-        MODELS[model].plan(table[0], **AT, **options(*table))
+        (PER_ROW if name == "noise per row" else MODELS[model]).plan(table[0], **AT, **options(*table))
     assert caught.value.name == argument
-
-
-def test_noise_per_row_is_refused(table, earlier):
-    with pytest.raises(ArgumentError, match="one noise variance"):
-        GP(GP_.kernel, np.full(120, 0.25), BOUNDS).plan(table[0], given=[earlier], **AT)
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)

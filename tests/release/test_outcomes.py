@@ -214,19 +214,6 @@ def test_intervals_hold_what_they_say_closely(level, seeded):
     assert 0.93 < cover(600, level, seeded) < 0.97
 
 
-def test_intervals_of_real_outcomes():
-    """The mixture's quantiles: of one Gaussian they are its own."""
-    model, y = GP(KERNEL, 0.1, (-4, 4)), F + 0.3 * RNG.normal(size=90)
-    given = model.plan(X, **AT).release(y)
-    release = model.plan(X, given=[given], **AT).release(y)
-    for noisy in (False, True):
-        mean, std = release.predict(POINTS, return_std=True, include_noise=noisy)
-        ends = [mean - 1.959964 * std, mean + 1.959964 * std]
-        np.testing.assert_allclose(
-            release.interval(POINTS, include_noise=noisy).T, ends, rtol=1e-6, atol=1e-6
-        )
-
-
 def test_what_error_to_expect_has_the_noise_of_classes_in_it():
     model = GP(KERNEL, classes=NAMES)
     for name, given in (("plan", (X,)), ("plan_rows", (GRID, 90))):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
 import cloakgp
@@ -70,7 +69,8 @@ def outcomes(n):
 def test_without_noise_the_mean_is_the_textbooks(design, kernel, noise, X, X_star, mean, noiseless, textbook):
     plan = GP(kernel, noise, BOUNDS, mean).plan(X, X_star=X_star, epsilon=1.0, delta=0.01, design=design)
     y = outcomes(len(X))
-    expected, _ = textbook(kernel, noise, 1.5 if mean is None else mean, X, X_star, np.clip(y, *BOUNDS))
+    expected, std = textbook(kernel, noise, 1.5 if mean is None else mean, X, X_star, np.clip(y, *BOUNDS))
+    np.testing.assert_allclose(plan.gp_std, std, rtol=1e-5, atol=1e-6 * std.max())
     away = np.abs(noiseless(plan, y).mean - expected).max()
     assert away <= plan.certificate.bias + 1e-9 * (1 + np.abs(expected).max())
     assert plan.certificate.bias <= 2e-5 * (BOUNDS[1] - BOUNDS[0])
@@ -79,27 +79,6 @@ def test_without_noise_the_mean_is_the_textbooks(design, kernel, noise, X, X_sta
     np.testing.assert_allclose(plan.noise_std**2, np.diag(plan.noise_cov), rtol=1e-12)
     np.testing.assert_array_equal(plan.noise_cov, plan.noise_cov.T)
     assert np.linalg.eigvalsh(plan.noise_cov)[0] >= -1e-9 * plan.noise_cov.max()
-
-
-@every_model
-def test_gp_std_is_the_textbooks(kernel, noise, X, X_star, mean, textbook):
-    plan = GP(kernel, noise, BOUNDS, mean).plan(X, X_star=X_star, epsilon=1.0, delta=0.01)
-    _, expected = textbook(kernel, noise, 0.0, X, X_star, np.zeros(len(X)))
-    np.testing.assert_allclose(plan.gp_std, expected, rtol=1e-5, atol=1e-6 * expected.max())
-
-
-@pytest.mark.parametrize("noise", [0.3, np.geomspace(0.05, 5, 30)], ids=["one noise", "noise per row"])
-def test_scikit_learn_agrees(noise, noiseless):
-    kernel = 2.0 * sk.RBF([1.0, 4.0])
-    y = np.random.default_rng(2).uniform(*BOUNDS, size=30)
-    other = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(PLANE, y - 0.8)
-    mean, std = other.predict(PLANE[:8] + 0.3, return_std=True)
-    for ours in (kernel, EQ([1.0, 4.0], variance=2.0)):
-        plan = GP(ours, noise, BOUNDS, 0.8).plan(PLANE, X_star=PLANE[:8] + 0.3, epsilon=1.0, delta=0.01)
-        np.testing.assert_allclose(plan.gp_std, std, rtol=1e-6)
-        np.testing.assert_allclose(
-            noiseless(plan, y).mean, mean + 0.8, rtol=0, atol=plan.certificate.bias + 1e-9
-        )
 
 
 @settings(max_examples=25)
@@ -238,15 +217,6 @@ def test_plans_do_not_change_with_the_callers_arrays(make_plan, setting, noisele
 # Promises of every size
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10])
-@pytest.mark.parametrize("delta", [0.1, 0.01, 0.001, 1e-5, 1e-7])
-def test_round_promises_can_be_planned(make_plan, epsilon, delta):
-    for P in (1, 2, 3):
-        c = make_plan(X_star=np.linspace(0, 10, P), epsilon=epsilon, delta=delta).certificate
-        assert (c.epsilon, c.delta) == (epsilon, delta)
-        assert c.delta_slack <= delta / 100
-
-
 PROMISES = [*product([1e-6, 1e-3, 0.5, 20.0, 100.0, 700.0, 1e3, 1e6], [1e-12, 1e-6, 0.5, 0.999])]
 PROMISES += [(1e-8, 1e-12), (1e-8, 1e-15), (1e-6, 1e-100), (1.0, 1e-299), (100.0, 1e-299), (999_999.0, 0.01)]
 
@@ -302,24 +272,14 @@ KERNELS = {
     **{f"noise must.*{n} entries|noise must.*no entries": np.ones(n) for n in (0, 1, 11, 13)},
 }
 BAD = {
-    "X": [
-        *(spoilt(X, NAN), spoilt(X, INF), np.ones((0, 1)), [], np.ones((3, 0)), 1.0, np.ones((2, 2, 2))),
-        *([["a"], ["b"]], [[1.0], [None]], np.zeros((3, 1), dtype="M8[D]"), np.ones((3, 1), dtype=bool)),
-        *(np.ones((3, 1), dtype=complex), np.ma.array(X), [[1.0], [1.0, 2.0]], None),
-    ],
-    "X_star": [
-        *(spoilt(S, NAN), spoilt(S, -INF), [], PLANE, np.ones((3, 1), dtype=complex)),
-        [1e6],  # out of reach of the data
-    ],
+    "X": [spoilt(X, NAN), np.ones((0, 1)), None],
+    "X_star": [spoilt(S, -INF), [], PLANE, [1e6]],  # the last is out of reach of the data
     "epsilon": [0.0, -1.0, NAN, INF, 1e6, 1e12, None, "1", True],
     "delta": [0.0, 1.0, 1.5, -0.1, NAN, 1e-300, 5e-324, "0.01", True],
     "design": ["best", None],
     "calibration": ["exact"],
     "gap": [0.0, NAN, None],
-    "weights": [
-        *([1.0], np.eye(7), [1, 1, 0, 1, 1, 1, 1], [1, 1, -1, 1, 1, 1, 1], [1, 1, NAN, 1, 1, 1, 1]),
-        *([1, 1, INF, 1, 1, 1, 1], ["a"] * 7),
-    ],
+    "weights": [[1.0], [1, 1, 0, 1, 1, 1, 1], [1, 1, -1, 1, 1, 1, 1], ["a"] * 7],
     r".*only for epsilon <= 1.*Use calibration='analytic'": [{"epsilon": 2.0, "calibration": "classic"}],
     "plan.*X_star=": [(X, S, 1.0, 0.01)],
     ".*'y'": [{"y": np.ones(12)}],

@@ -32,9 +32,8 @@ from cloakgp.data.people import People
 from cloakgp.plots.shown import numeric_inputs
 from cloakgp.plots.surface import plane, will_be_unknown
 from cloakgp.release.plan import Plan
-from cloakgp.release.planner import Planner
+from cloakgp.release.planner import Foreseen, Planner
 from cloakgp.release.planning import plan_from, planner_from
-from cloakgp.release.preview import Foreseen, noise_for, preview
 from cloakgp.release.settings import FUNCTION
 from cloakgp.release.settings import Settings as Chosen
 from cloakgp.workflow import tables, words
@@ -136,7 +135,7 @@ class Planning:
         self._uploads, self._releases = uploads, releases
         self._planners: Cache[Planner] = Cache(6e7, _numbers)  # that all together may hold, of 8 bytes each
         self._plans: Cache[Plan] = Cache(16)
-        self._functions: Cache[tuple[Plan, Foreseen]] = Cache(2)
+        self._functions: Cache[Foreseen] = Cache(2)
         self._queue = WorkQueue(at_once=3, waiting=21, each=8, patience=60.0)
 
     @contextmanager
@@ -225,7 +224,7 @@ class Planning:
             if one_for_each and not rough and not question.is_for(planner.last.get("posterior")):
                 planner.plan(**question.promise, design="posterior")
             promise = {**question.promise, "design": chosen.design, "calibration": "analytic"}
-            found = preview(planner, **promise, share=len(planner.X) / rows if sketch else 1.0)
+            found = planner.preview(**promise, share=len(planner.X) / rows if sketch else 1.0)
             last = planner.last[chosen.design]
         near = sketch or (rough and one_for_each and not question.is_for(last))
         stds = found.noise_std, found.expected_error, found.gp_std
@@ -236,15 +235,14 @@ class Planning:
         planner = self._planner(question)
         where = planner.X_star
 
-        def make() -> tuple[Plan, Foreseen]:
-            made = self._made(question)
-            return made, Foreseen.of(made, where)
+        def make() -> Foreseen:
+            return Foreseen(self._made(question), where)
 
         with public_work():
-            made, foreseen = self._functions.get(question.key(*_PROMISED), make)
-            scale = noise_for(made, **question.promise)
+            foreseen = self._functions.get(question.key(*_PROMISED), make)
+            made, scale = foreseen.plan, foreseen.noise_for(**question.promise)
             noise = made.released_noise(where) * (scale / made.measurement.noise_scale)
-            error, own = foreseen.error(foreseen.gain(scale)), np.sqrt(planner.smoother.posterior_variance)
+            error, own = foreseen.read(scale)[1], np.sqrt(planner.smoother.posterior_variance)
             return Expected(made, where, noise, error, own).checked()
 
     def curve(self, asked: Settings, epsilons: list[float]) -> list[dict[str, Any]]:

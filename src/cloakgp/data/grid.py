@@ -19,7 +19,6 @@ from cloakgp.core.checks import FloatArray, frozen
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.data.columns import DATE, LEVEL, NUMBER, Column, Columns
 from cloakgp.data.dates import ORIGIN, day_of
-from cloakgp.data.frames import Table, read
 
 MOST_CELLS = 100_000
 _REMEDY = (
@@ -137,25 +136,6 @@ class Grid:
     def spare(self) -> int:
         """The cell for rows with a missing input or an unknown level."""
         return int(np.ravel_multi_index([axis.middle for axis in self.axes], self.shape))
-
-    def points(self, X: Any, name: str = "X") -> FloatArray:
-        """Public points of the box as numbers: levels, given as in the box, by their numbers.
-
-        Parameters
-        ----------
-        X : table, or (n, D) array
-            A table with the box's names; or an array with the columns in their order, of numbers.
-        name : str
-            What errors call it.
-        """
-        table = read(X)
-        if table is None:
-            return checks.matrix(X, name, columns=len(self.axes))
-        missing = [one for one in self.names if one not in table]
-        if missing:
-            raise ArgumentError(name, "must have the grid's columns", f"none named {missing[0]!r}")
-        own = Table({one: table[one] for one in self.names})
-        return checks.matrix(self.columns.numbers(own, name, new_levels=False), name)
 
     def cover(self, n_points: int = 100) -> FloatArray:
         """Test points if nobody names others: cells' centres, spread evenly over the box."""

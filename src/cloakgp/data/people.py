@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray, frozen
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
-from cloakgp.data.merging import Labels, by_first
+from cloakgp.data.merging import Groups, Labels, by_first
 
 ALIKE, EXACT = "alike", "exact"
 IDS = (ALIKE, EXACT)
@@ -63,6 +63,17 @@ class People:
     def own(self) -> NDArray[np.int64]:
         """(N,) how many rows the person of each row has."""
         return frozen(self.counts[self.labels])
+
+    def rows_at(self, groups: Groups | None) -> FloatArray | None:
+        """(U,) how many rows the person has whose row each distinct one is; None if everybody has one."""
+        if self.most_rows == 1:
+            return None
+        own = self.own.astype(np.float64)
+        if groups is None:
+            return own
+        most = np.ones(len(groups.counts))  # rows of different people's may be equal, if noise is, too
+        np.maximum.at(most, groups.labels, own)
+        return most
 
     @cached_property
     def digest(self) -> str:

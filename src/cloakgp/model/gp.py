@@ -194,6 +194,12 @@ class GaussianProcess:
             return self.one_pair("")
         return float(windows[:, 0].min()), float(windows[:, 1].max())
 
+    def limits_of(self, inputs: Inputs) -> tuple[float | FloatArray, float | FloatArray]:
+        """The bounds of outcomes at these inputs: two numbers, or a pair for each if rows have own ones."""
+        if inputs.windows is None or isinstance(self.bounds[0], float):
+            return self.limits
+        return frozen(inputs.windows[:, 0]), frozen(inputs.windows[:, 1])
+
     def one_pair(self, what: str) -> tuple[float, float]:
         """The bounds, if they and the mean are the same for all rows; or why `what` cannot be done."""
         low, high = self.bounds

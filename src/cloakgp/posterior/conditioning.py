@@ -217,7 +217,7 @@ class Posterior:
         self.gp, self.X, self._inputs = gp, X, inputs
         self._released = released
         self._lines = [None] * len(released) if lines is None else lines
-        self.n_columns = X.shape[1] if X is not None else np.asarray(gp.inducing).shape[1]
+        self.n_columns = (inputs.X if X is None and inputs is not None else X).shape[1]
 
     def __getstate__(self) -> dict[str, Any]:
         """Without links, which are functions: they are made again when they are asked for."""

@@ -11,7 +11,7 @@ become a posterior, and predictions a mixture over those that hold its weight.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,15 +24,9 @@ from cloakgp.data.blas import one_blas_thread
 from cloakgp.data.chunks import one_by_one
 from cloakgp.data.columns import Columns
 from cloakgp.data.inputs import as_points
-from cloakgp.data.merging import Inputs
 from cloakgp.model.gp import GaussianProcess
-from cloakgp.model.hyperprior import Candidate, Hyperprior
-from cloakgp.model.windows import RowMeans, of_groups
-from cloakgp.posterior.clipping import Direct
-from cloakgp.posterior.conditioning import Measured, Posterior, Uncertainty, check_draws, observation
-from cloakgp.posterior.mixture import Mixture
-from cloakgp.posterior.states import Reading
-from cloakgp.posterior.support import support_points
+from cloakgp.model.hyperprior import Candidate
+from cloakgp.posterior.conditioning import Posterior, Uncertainty, check_draws, observation
 
 T = TypeVar("T")
 _SHOWN = 12  # lines of a table
@@ -228,39 +222,3 @@ def _quantile(weights: FloatArray, means: FloatArray, stds: FloatArray, p: float
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     found[left] = (low + high) / 2
     return found
-
-
-@one_blas_thread()
-def learn(
-    bounds: tuple[float, float],
-    inputs: Inputs,
-    measured: Measured,
-    prior: Hyperprior | None = None,
-    mean: RowMeans | None = None,
-    factor: float | FloatArray = 1.0,
-    columns: Columns | None = None,
-) -> Learned:
-    """The mixture over a hyperprior's models, given a measurement of these inputs that stands alone.
-
-    With a `mean` that differs from row to row, `bounds` are on how far outcomes are from it. `factor` is what
-    the noise variance at each input is multiplied by.
-    """
-    if prior is None:
-        prior = Hyperprior(categories=() if columns is None else columns.categories)
-    elif not isinstance(prior, Hyperprior):
-        raise TypeError(f"prior must be a cloakgp.Hyperprior; got {type(prior).__name__}.")
-    (m, z), middle = measured, bounds[0] + (bounds[1] - bounds[0]) / 2
-    support = support_points(inputs.X, None, prior.category_columns(inputs.X.shape[1]))
-    law = Direct(bounds, middle)
-    mixture = Mixture(prior, inputs.X, inputs.counts, inputs.X[:1], law, support, factor)
-    at_inputs = middle if mean is None else of_groups(mean.rows, inputs.groups)
-    value = (z - m.midpoint).astype(np.float64) * m.step + m.middle_less(at_inputs)
-    reading = Reading(m.real_matrix(), np.ones(len(inputs)), value, m.noise_scale**2 * np.eye(len(value)))
-    kept, weights, scores = mixture.weigh([[reading]], most=10)  # an exact GP each
-    about: Any = middle if mean is None else mean
-    models = [GaussianProcess(setting.kernel, setting.noise, bounds, about) for setting in kept]
-    posteriors = tuple(
-        Posterior(model, inputs.X, [measured], inputs=replace(inputs, noise=model.noise * factor))
-        for model in models
-    )
-    return Learned(kept, checks.frozen(weights), checks.frozen(scores), posteriors, columns)

@@ -31,7 +31,7 @@ from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.support import support_points
 from cloakgp.release.plan import Plan
-from cloakgp.release.reader import conditioned, learned_from
+from cloakgp.release.reader import conditioned, learned_from, posterior_of
 from cloakgp.release.readouts import DENOISED
 from cloakgp.release.release import Release
 from cloakgp.release.stages import Given, Rule, Stage, unlabelled
@@ -97,10 +97,9 @@ def combine(
         if not _alike(_model_of(plan), _model_of(first)):
             expected = "must all have the same kernel, noise, mean, bounds and inducing inputs"
             raise ArgumentError("releases", expected)
-    released = [(release.plan.measurement, release.z) for release in releases]
-    inputs = None if first.cells is None else first.inputs
-    columns = common(release.plan.columns for release in releases)
-    return Posterior(first.gp, first.X, released, inputs=inputs, columns=columns)
+    rule = replace(first, columns=common(release.plan.columns for release in releases))
+    stages = [release.stages[0] for release in releases]
+    return posterior_of(first.gp, rule, stages, None if first.cells is None else first.inputs)
 
 
 def _rows_of(plan: Plan) -> tuple[Any, ...]:
@@ -212,7 +211,6 @@ def _of_different_people(releases: Sequence[Release], model: Any) -> Posterior |
     if len(releases) < 2:
         raise ArgumentError("releases", "must hold at least two releases, of different data sets")
     sets = [_as_set(release, f"releases[{i}]") for i, release in enumerate(releases)]
-    _check_boxes(releases)
     _check_apart(sets)
     columns = common(release.plan.columns for release in releases)
     model = _chosen(model, releases)
@@ -254,21 +252,6 @@ def _as_set(release: Any, name: str) -> _Set:
     paid |= set() if release.receipt is None else {release.receipt.dataset}
     inputs = replace(rule.inputs, noise=rule.factor * np.ones(len(rule.inputs)), windows=None)
     return _Set(inputs, rule.bounds, rule.all_stages(release.stages), paid)
-
-
-def _check_boxes(releases: Sequence[Release]) -> None:
-    """Raise where boxes over private inputs differ in names, levels or dates: a column would be two."""
-    columns = [
-        [(axis.name, axis.levels, axis.origin) for axis in release.plan.grid.axes]
-        for release in releases
-        if release.plan.grid is not None
-    ]
-    if any(other != columns[0] for other in columns):
-        raise ArgumentError(
-            "releases",
-            "must have grids with the same inputs, and the same levels, in one order",
-            remedy="Ranges and cells may differ. Ask a custodian to plan again with the others' names.",
-        )
 
 
 def _check_apart(sets: Sequence[_Set]) -> None:

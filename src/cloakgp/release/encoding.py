@@ -8,6 +8,7 @@ plan was given come first.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -44,7 +45,7 @@ LARGEST_INPUTS = 2**26
 def encode(release: Any, sign_with: Any = None) -> bytes:
     """The bytes of a release file."""
     receipt = release.receipt
-    manifest, arrays = _described(release.plan)
+    manifest, arrays = _described(release.plan, release.stages)
     manifest["ledger"] = None if receipt is None else {"entry": receipt.entry, "head": receipt.head}
     paid = {} if receipt is None else {"dataset": receipt.dataset}
     manifest[schema.CUSTODIANS_WORDS] = release.labels.words() | paid
@@ -53,11 +54,6 @@ def encode(release: Any, sign_with: Any = None) -> bytes:
         for setting, weight in zip(release.settings, release.weights.tolist(), strict=True)
         if not setting.known
     ]
-    first = len(manifest["stages"]) - 1
-    for number, stage in enumerate(release.stages, start=first):
-        words, own = stage.described()
-        manifest["stages"][number:] = [words]
-        arrays |= _numbered(own | {"z": stage.answer}, number)
     signature = None
     if sign_with is not None:
         signature = signing.sign(container.seal(manifest, arrays)["sha256"], sign_with)
@@ -84,9 +80,9 @@ def digest(plan: Any) -> str:
 def asks_the_same(one: Any, other: Any) -> bool:
     """Whether two plans are for one question: alike but for late digits, and for what was designed."""
     (words, arrays), (own_words, own_arrays) = _described(one), _described(other)
-    designed = {"stages": len(words["stages"]), "certificate": {**words["certificate"], "parts": []}}
-    own = {"stages": len(own_words["stages"]), "certificate": {**own_words["certificate"], "parts": []}}
-    return _is_close({**words, **designed}, {**own_words, **own}) and all(
+    for found in (words, own_words):
+        found["stages"], found["certificate"]["parts"] = len(found["stages"]), []
+    return _is_close(words, own_words) and all(
         arrays[name].shape == own_arrays[name].shape and np.allclose(arrays[name], own_arrays[name])
         for name in ("X_star", "weights")
     )
@@ -103,12 +99,8 @@ def _is_close(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _numbered(arrays: dict[str, Any], number: int) -> dict[str, Array]:
-    return {f"{name}_{number}": np.asarray(a, dtype=STAGE_ARRAYS[name][0]) for name, a in arrays.items()}
-
-
-def _described(plan: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """A plan as words and arrays: what was given to it, and its first stage."""
+def _described(plan: Any, stages: Sequence[Stage] = ()) -> tuple[dict[str, Any], dict[str, Array]]:
+    """A plan as words and arrays: what was given to it, and these stages, or its first one."""
     rule: Rule = plan
     inputs_sha256 = None if rule.cells is None else rule.cells.digest
     arrays: dict[str, Any] = {"X_star": rule.X_star, "weights": rule.weights}
@@ -144,10 +136,10 @@ def _described(plan: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         size, most = rule.population.size, rule.population.max_rows
         manifest["grid"] = {"axes": rule.population.grid.words(), "size": size, "max_rows": most}
     arrays = {name: np.asarray(array, dtype=PLAN_ARRAYS[name][0]) for name, array in arrays.items()}
-    for stage in [*(stage for given in rule.given for stage in given.stages), plan.first]:
+    earlier = [stage for given in rule.given for stage in given.stages]
+    for number, stage in enumerate([*earlier, *(stages or [plan.first])]):
         words, own = stage.described()
-        own |= {} if stage.answer is None else {"z": stage.answer}
-        arrays |= _numbered(own, len(manifest["stages"]))
+        arrays |= {f"{name}_{number}": np.asarray(a, STAGE_ARRAYS[name][0]) for name, a in own.items()}
         manifest["stages"].append(words)
     return manifest, arrays
 

@@ -37,6 +37,7 @@ from cloakgp.posterior.states import State
 from cloakgp.release import encoding, showing
 from cloakgp.release.base import naming
 from cloakgp.release.plan_file import PlanFile
+from cloakgp.release.reader import posterior_of
 from cloakgp.release.readouts import Function, Readout
 from cloakgp.release.release import Release
 from cloakgp.release.settings import Settings
@@ -130,8 +131,7 @@ class Plan(Rule):
     def unanswered(self) -> Posterior:
         """The posterior as it would be after one stage: uncertainties do not depend on what comes out."""
         nothing = np.zeros(self.measurement.n_measurements, dtype=np.int64)
-        released = [(self.measurement, nothing)]
-        return Posterior(self.gp, self.X, released, inputs=self.inputs, columns=self.columns)
+        return posterior_of(self.gp, self, [replace(self.first, answer=nothing)], self.inputs)
 
     @cached_property
     def _expected(self) -> tuple[FloatArray, FloatArray]:
@@ -528,12 +528,6 @@ class Plan(Rule):
         return showing.frame(
             self.columns, self.X_star, {name: getattr(self, name) for name in names}, backend
         )
-
-    def _repr_html_(self) -> str:
-        more = {"noise_std": self.noise_std} if self.alone else {}
-        more |= {} if self.function is not None else {"expected_error": self.expected_error}
-        facts = showing.facts(self.certificate, self.columns, self.X_star, **more)
-        return showing.page("Plan", facts | {"design": self.certificate.how}, False)
 
     def __repr__(self) -> str:
         c, error = self.certificate, self.noise_std if self.alone else self.expected_error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from cloakgp.data.blas import blas_threads, one_blas_thread
 from cloakgp.data.cells import Cells, make_cells, told_apart
 from cloakgp.data.inputs import PublicInputs, as_points, named
 from cloakgp.data.merging import Inputs, distinct
-from cloakgp.data.people import as_within, for_people
+from cloakgp.data.people import for_people
 from cloakgp.data.sources import as_source, is_lazy
 from cloakgp.designs import DESIGNS, VOLUME
 from cloakgp.designs.any_noise import AnyNoise
@@ -34,15 +34,52 @@ from cloakgp.model.build import downweighted, on_torch, smoother_for, torch_devi
 from cloakgp.model.inducing import scale_of
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks
 from cloakgp.model.windows import check_variance
+from cloakgp.posterior.conditioning import links
 from cloakgp.release.comparison import Comparison
 from cloakgp.release.plan import Plan, plan_alone
-from cloakgp.release.preview import Foreseen, Preview, preview
 from cloakgp.release.readouts import Means
 from cloakgp.release.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.release.settings import Settings
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GaussianProcess
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """What to expect of a plan, about: its own numbers differ by what rounding to integers does."""
+
+    epsilon: float
+    delta: float
+    design: str
+    noise_std: FloatArray
+    """(P,) std of the privacy noise in what is released at each test point."""
+    expected_error: FloatArray
+    """(P,) std of what a reader's predictions will be off by."""
+    gp_std: FloatArray
+    """(P,) the GP's own std."""
+
+
+class Foreseen:
+    """What a plan's reader is to expect, whatever the promise: all but the size of the noise."""
+
+    def __init__(self, plan: Plan, X_star: FloatArray) -> None:
+        found = links(plan.gp, plan.X, [plan.measurement], inputs=plan.inputs)
+        self.plan, self.known = plan, plan.gp.kernel.diag(X_star)
+        self.covariance, self.cross = found.covariance, found.at(X_star)
+
+    def noise_for(self, epsilon: float, delta: float, calibration: str = "analytic") -> float:
+        """Std of the noise that the plan's measurements would need for another promise."""
+        m = self.plan.measurement
+        wanted = calibrate.calibrate(epsilon, delta, calibration, m.n_measurements)
+        return float(m.noise_scale * m.mu() / wanted)
+
+    def read(self, scale: float) -> tuple[FloatArray, FloatArray]:
+        """(P, q) how a reader weighs measurements with such noise; and (P,) std of what is left unknown."""
+        noisy = self.covariance + scale**2 * np.eye(len(self.covariance))
+        gain = np.asarray(np.linalg.solve(noisy, self.cross.T).T, dtype=np.float64)
+        left = self.known - np.einsum("ij,ij->i", self.cross, gain)
+        return gain, frozen(np.sqrt(np.maximum(left, 0.0)))
 
 
 class Planner:
@@ -52,37 +89,28 @@ class Planner:
     designs that do not depend on the promise.
     """
 
-    def __init__(
-        self,
-        gp: GaussianProcess,
-        inputs: PublicInputs,
-        X_star: Any,
-        weights: Any = None,
-        device: Any = None,
-        within: float = 1.0,
-    ) -> None:
-        self.columns, self.rows = inputs.columns, inputs.rows
+    def __init__(self, gp: GaussianProcess, table: PublicInputs, chosen: Settings) -> None:
+        self.columns, self.rows = table.columns, table.rows
         gp = gp.for_columns(self.columns)
-        self._model, self._weights = gp, weights
-        if gp.inducing is not None and on_torch(device, inputs.X, X_star):
+        self.chosen, X, X_star, device = chosen, table.X, chosen.at, chosen.device
+        if gp.inducing is not None and on_torch(device, X, X_star):
             name = Argument("device")
             raise ValueError(
                 Message(name, ": a GP with inducing inputs runs on the processor; leave ", name, " out.")
             )
-        self.device, X, X_star = torch_device(device, inputs.X, X_star)
+        self.device, X, X_star = torch_device(device, X, X_star)
         self.X = as_source(X, "X")
         self.X_star = as_points(X_star, "X_star", self.X.shape[1], self.columns)
         gp.check_rows(len(self.X))
-        self.people = inputs.shared(len(self.X))
-        self.within = as_within(within)
+        self.people = table.shared(len(self.X))
         gp = gp.with_inducing(self.X).at_rows(self.X, self.X_star)
         if self.people is not None:
-            gp = replace(gp, noise=for_people(gp.noise, self.people, self.within))
+            gp = replace(gp, noise=for_people(gp.noise, self.people, chosen.within))
         self.gp, self.cells, self.inputs = self._as_seen(gp)
-        self.weights = relative_weights(weights, len(self.X_star))
+        self.weights = relative_weights(chosen.weights, len(self.X_star))
         self.solved: dict[tuple[str, float], Solution] = {}  # by design and gap
         self.last: dict[str, Plan] = {}  # of each design, for previews
-        self.foreseen: dict[str, tuple[Plan, Foreseen]] = {}
+        self._foreseen: dict[str, Foreseen] = {}
 
     def _as_seen(self, gp: GaussianProcess) -> tuple[GaussianProcess, Cells | None, Inputs]:
         """The model, and what it sees of X: its distinct rows, or with inducing inputs cells of very many."""
@@ -113,10 +141,7 @@ class Planner:
     @cached_property
     def bounds(self) -> tuple[Limits, Limits]:
         """Of all rows, or of each distinct one."""
-        low, windows = self.gp.bounds[0], self.inputs.windows
-        if isinstance(low, float) or windows is None:
-            return self.gp.limits
-        return frozen(windows[:, 0]), frozen(windows[:, 1])
+        return self.gp.limits_of(self.inputs)
 
     @property
     def widest(self) -> float:
@@ -126,15 +151,9 @@ class Planner:
     @cached_property
     def rows_of_each(self) -> FloatArray | None:
         """(U,) how many rows the person has whose row each distinct one is; None if everybody has one."""
-        if self.people is None or self.people.most_rows == 1:
-            return None
-        if self.cells is not None:
-            return self.cells.own
-        if self.inputs.groups is None:
-            return self.people.own.astype(np.float64)
-        most = np.ones(len(self.inputs))  # with within=0, rows of different people's may be equal
-        np.maximum.at(most, self.inputs.groups.labels, self.people.own)
-        return most
+        if self.cells is not None or self.people is None:
+            return None if self.cells is None else self.cells.own
+        return self.people.rows_at(self.inputs.groups)
 
     @cached_property
     def scaled(self) -> Smoother:
@@ -160,21 +179,21 @@ class Planner:
         gap: float = 0.01,
     ) -> Plan:
         """A plan, as :meth:`GP.plan` makes it."""
-        n = len(self.X) if self.people is None else self.people.n_people
-        epsilon, delta = calibrate.promise(epsilon, delta, n)
-        gap = checks.positive(gap, "gap")
+        epsilon, delta = self._promise(epsilon, delta)
+        device = None if self.device is None else str(self.device)
+        asked: Any = {"epsilon": epsilon, "delta": delta, "design": design, "calibration": calibration}
+        chosen = replace(self.chosen, **asked, gap=checks.positive(gap, "gap"), device=device)
         checks.choice(design, "design", DESIGNS)
         # Refuses a bad promise before the heavy work.
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
         # With inducing inputs no matrix has as many rows and columns as X has rows.
         with blas_threads(len(self.inputs) if self.gp.inducing is None else 0):
-            made = self._planned(epsilon, delta, design, calibration, gap, expected_mu)
-        chosen: Any = {"epsilon": epsilon, "delta": delta, "design": design, "calibration": calibration}
-        device = None if self.device is None else str(self.device)
-        chosen |= {"at": self.X_star, "weights": self._weights, "gap": gap, "device": device}
-        Settings.of(self._model, **chosen).attach(made)
-        self.last[design] = made
+            made = self.last[design] = chosen.attach(self._planned(chosen, expected_mu))
         return made
+
+    def _promise(self, epsilon: float, delta: float | None) -> tuple[float, float]:
+        """With the delta that is common for so many rows, or people, if there is none."""
+        return calibrate.promise(epsilon, delta, len(self.X) if self.people is None else self.people.n_people)
 
     @named
     def preview(
@@ -184,34 +203,49 @@ class Planner:
         delta: float | None = None,
         design: str = "mse",
         calibration: str = "analytic",
+        share: float = 1.0,
     ) -> Preview:
         """About what a plan for another promise would have, fast: noise and expected error, no integers.
 
-        It rests on the last plan of that design, and makes one only where there is none. Nothing can be
-        released from it, and no plan depends on it.
+        It rests on the last plan of that design, and makes one only where there is none: `mse`, `max` and
+        `volume` are the same measurements for every promise; for `posterior` those of the last plan are near
+        the best for a promise near the last. Nothing can be released from it, and no plan depends on it.
 
         Parameters
         ----------
         epsilon, delta, design, calibration
             As for :meth:`plan`.
+        share : float
+            Of the noise: where each row stands for several, of which only one can change.
 
         Returns
         -------
         Preview
             With `noise_std`, `expected_error` and `gp_std` at the test points.
         """
+        checks.choice(design, "design", DESIGNS)
+        epsilon, delta = self._promise(epsilon, delta)
+        plan = self.last.get(design)
+        if plan is None:
+            plan = self.plan(epsilon=epsilon, delta=delta, design=design, calibration=calibration)
         with one_blas_thread():
-            return preview(self, epsilon, delta, design, calibration)
+            foreseen = self._foreseen.get(design)
+            if foreseen is None or foreseen.plan is not plan:
+                foreseen = self._foreseen[design] = Foreseen(plan, plan.X_star)
+            scale = share * foreseen.noise_for(epsilon, delta, calibration)
+            gain, error = foreseen.read(scale)
+            released = plan.reconstruction if plan.certificate.unbiased else gain
+            noise = frozen(scale * np.linalg.norm(released, axis=1))
+        return Preview(epsilon, delta, design, noise, error, plan.gp_std)
 
-    def _planned(
-        self, epsilon: float, delta: float, design: str, calibration: str, gap: float, expected_mu: float
-    ) -> Plan:
+    def _planned(self, chosen: Settings, expected_mu: float) -> Plan:
+        design, calibration = chosen.design, chosen.calibration
         pieces = list(blocks(len(self.inputs)))
         with Progress("model, design, measurements", 2 + len(pieces)) as progress:
             gp, smoother = self.gp, self.smoother
             progress.advance()
             expected_variance = (self.widest / expected_mu) ** 2
-            solution, parts = self._solution(design, gap, expected_variance), []
+            solution, parts = self._solution(design, chosen.gap, expected_variance), []
             progress.advance()
             for block in pieces:
                 parts.append(on_host(solution.columns(self.scaled, block)))
@@ -220,6 +254,7 @@ class Planner:
         if self.rows_of_each is not None:
             B = B / self.rows_of_each
         smoother = smoother.on_host() if hasattr(smoother, "on_host") else smoother
+        epsilon, delta = chosen.epsilon, chosen.delta
         mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
         more: Any = {"groups": self.inputs.groups, "people": self.people, "any_near": not solution.unbiased}
         measurement = measurement_of(B, Inside(*self.bounds), epsilon, delta, mu, **more)
@@ -251,7 +286,7 @@ class Planner:
         readout = Means(reconstruction, frozen(offset(gp, measurement, reconstruction)), gp_std)
         how: Any = {"calibration": calibration, "design": design, "unbiased": solution.unbiased}
         where: Any = {"X": self.X, "inputs": self.inputs, "cells": self.cells, "X_star": self.X_star}
-        where |= {"weights": self.weights_for(design), "within": self.within}
+        where |= {"weights": self.weights_for(design), "within": chosen.within}
         where |= {"columns": self.columns, "rows": self.rows}
         plan = plan_alone(gp, measurement, readout, certify_one(measurement, mu, part, **how), **where)
         if self.device is not None:  # where the kernel's matrix is still at hand

@@ -167,8 +167,10 @@ def planner(
     the same as ``gp.plan(X, X_star=..., epsilon=..., delta=...)``.
     """
     gp.check_real("a planner")
-    inputs = as_inputs(X, people, columns, missing_inputs, ids)
-    return Planner(gp, inputs, X_star, weights, device, within)
+    table = as_inputs(X, people, columns, missing_inputs, ids)
+    # Each plan has an epsilon of its own.
+    options: Any = {"epsilon": 1.0, "at": X_star, "weights": weights, "device": device, "within": within}
+    return Planner(gp, table, Settings.of(gp.for_columns(table.columns), **options))
 
 
 @named
@@ -350,9 +352,8 @@ def _made(model: Any, chosen: Settings, table: PublicInputs | None) -> Plan:
         X = as_source(table.X, "X") if chosen.kernel is None else checks.matrix(table.X, "X")
         model = model if chosen.kernel is None else model.with_inducing(X)
         return chosen.attach(plan_stages(model, chosen, table._replace(X=X)))
-    planner = Planner(model, table, chosen.at, chosen.weights, chosen.device, chosen.within)
     names = ("epsilon", "delta", "design", "calibration", "gap")
-    return planner.plan(**{name: getattr(chosen, name) for name in names})
+    return Planner(model, table, chosen).plan(**{name: getattr(chosen, name) for name in names})
 
 
 def plan_from(settings: Settings, X: Any = None, people: Any = None) -> Plan:
@@ -382,8 +383,7 @@ def planner_from(settings: Settings, X: Any, people: Any = None) -> Planner:
     """For plans of predictions that differ in the promise or the design alone: see :func:`planner`."""
     settings.model.check_real("a planner")
     table = as_inputs(X, people, settings.columns, settings.missing_inputs, settings.ids)
-    chosen = settings.points(X), settings.weights, settings.device, settings.within
-    return Planner(settings.model, table, *chosen)
+    return Planner(settings.model, table, replace(settings, at=settings.points(X)))
 
 
 def compare_from(settings: Settings, X: Any, people: Any = None) -> Comparison:

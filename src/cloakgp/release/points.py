@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,24 +27,17 @@ def is_grid(spec: str) -> bool:
 def grid(spec: str, X: Any, columns: Columns | None = None) -> FloatArray:
     """The points of ``grid:n``: n per axis over the range of each column of X, or all levels of a category;
     all combinations."""
-    n, width = _per_axis(spec), X.shape[1]
     levels = {} if columns is None else {i: len(columns.inputs[i].levels) for i in columns.categories}
-    check_number(spec, math.prod(levels.get(place, n) for place in range(width)))
-    axes = [np.linspace(low, high, n) for low, high in zip(*ranges(X), strict=True)]
-    for place, number in levels.items():
-        axes[place] = np.arange(float(number))
-    if any(axis[0] == axis[-1] for place, axis in enumerate(axes) if place not in levels):
+    spans = list(zip(*ranges(X), strict=True))
+    if any(low == high for place, (low, high) in enumerate(spans) if place not in levels):
         raise InputError(f"{spec}: an input column has the same number in every row, so it has no range.")
-    return _combined(axes)
+    return _combined(spec, spans, levels)
 
 
 def over(box: Grid, spec: str) -> FloatArray:
     """All combinations of n points along each range of a box, its edges among them, and of all levels."""
-    n = _per_axis(spec)
-    check_number(spec, math.prod(axis.cells if axis.category else n for axis in box.axes))
-    return _combined(
-        [axis.centres if axis.category else np.linspace(axis.low, axis.high, n) for axis in box.axes]
-    )
+    levels = {place: axis.cells for place, axis in enumerate(box.axes) if axis.category}
+    return _combined(spec, [(axis.low, axis.high) for axis in box.axes], levels)
 
 
 def check_number(where: str, n: int, limit: int | None = MOST_POINTS) -> None:
@@ -72,7 +66,14 @@ def _range(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     return X.min(axis=0), X.max(axis=0)
 
 
-def _combined(axes: list[FloatArray]) -> FloatArray:
+def _combined(spec: str, spans: Sequence[tuple[float, float]], levels: dict[int, int]) -> FloatArray:
+    """All combinations of n points along each span, or of the numbers of its levels where it has some."""
+    n = _per_axis(spec)
+    check_number(spec, math.prod(levels.get(place, n) for place in range(len(spans))))
+    axes = [
+        np.arange(float(levels[place])) if place in levels else np.linspace(*span, n)
+        for place, span in enumerate(spans)
+    ]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
 

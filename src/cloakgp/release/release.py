@@ -26,8 +26,7 @@ from cloakgp.posterior.conditioning import Uncertainty
 from cloakgp.posterior.density import Density
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.model_check import ModelCheck, check_mixtures, check_posterior
-from cloakgp.release import encoding, remodelling, showing
-from cloakgp.release.reader import learned_from
+from cloakgp.release import encoding, reader, showing
 from cloakgp.release.readouts import Means
 from cloakgp.release.stages import Rule, Stage
 
@@ -106,7 +105,7 @@ class Release:
                 "predict: denoised predictions need the inputs X, which this release does not show. "
                 "Use query."
             )
-        return learned_from(self.rule, self.stages, self.settings, self.weights)
+        return reader.learned_from(self.rule, self.stages, self.settings, self.weights)
 
     # What was released
 
@@ -155,10 +154,6 @@ class Release:
 
     # What the model says of it
 
-    def _points(self, X: Any) -> Any:
-        """Points of the box where inputs are private: a table with the grid's names, or an array."""
-        return X if self.plan.grid is None else self.plan.grid.points(X)
-
     def predict(
         self,
         X: Any,
@@ -190,7 +185,7 @@ class Release:
         (n,) array, or a pair of arrays
         """
         return self.learned.predict(
-            self._points(X), return_std=return_std, return_cov=return_cov, include_noise=include_noise
+            X, return_std=return_std, return_cov=return_cov, include_noise=include_noise
         )
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
@@ -198,7 +193,7 @@ class Release:
 
         `include_noise` as for :meth:`predict`: a variance, if the model has one per row.
         """
-        return self.learned.uncertainty(self._points(X), include_noise=include_noise)
+        return self.learned.uncertainty(X, include_noise=include_noise)
 
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
         """(n, 2) within which f lies at `X`, with probability `level`: quantiles of the mixture.
@@ -206,7 +201,7 @@ class Release:
         Where outcomes are yes or no, or counts, of the probability or the rate: within (0, 1), and above 0.
         `include_noise` is for real outcomes: for a single new one.
         """
-        return self.learned.interval(self._points(X), level, include_noise=include_noise)
+        return self.learned.interval(X, level, include_noise=include_noise)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """(n, K) probabilities of the classes at `X`; for yes/no outcomes, of no and of yes."""
@@ -225,7 +220,7 @@ class Release:
 
         Of probabilities or rates, where outcomes are yes or no, or counts.
         """
-        return self.learned.sample(self._points(X), n, seed)
+        return self.learned.sample(X, n, seed)
 
     @cached_property
     def density(self) -> Density:
@@ -242,7 +237,7 @@ class Release:
         with green or amber. A model that fits may still be wrong in ways that the privacy noise hides.
         """
         if self.plan.alone:
-            return check_posterior(self.learned.posteriors[0], remodelling.alternatives(self))
+            return check_posterior(self.learned.posteriors[0], reader.alternatives(self))
         return check_mixtures(self.learned.curves, self.learned.weights)
 
     def remodel(self, gp: GaussianProcess) -> Any:
@@ -260,7 +255,7 @@ class Release:
             With `predict`, `uncertainty`, `sample` and `log_evidence`; a mixture of one, where outcomes are
             yes or no, classes or counts.
         """
-        return remodelling.remodelled(self, gp)
+        return reader.remodelled(self, gp)
 
     def evidence(self, gp: GaussianProcess) -> float:
         """How well a model explains what was released: the log density of the answers under it; free.
@@ -289,7 +284,7 @@ class Release:
         own = self.plan.prior
         if prior == own or (prior is None and own.gp is None):
             return self.learned
-        return remodelling.learned_anew(self, prior)
+        return reader.learned_anew(self, prior)
 
     # How it is kept and shown
 
@@ -336,10 +331,6 @@ class Release:
             return showing.frame(columns, self.X_star, showing.by_class(self.classes, mean, **more), backend)
         numbers = showing.interval(mean, std, level) | ({"released": self.mean} if self.plan.alone else {})
         return showing.frame(columns, self.X_star, numbers | {"noise_std": self.noise_std}, backend)
-
-    def _repr_html_(self) -> str:
-        facts = showing.facts(self.certificate, self.plan.columns, self.X_star, noise_std=self.noise_std)
-        return showing.page("Release", facts | {"stages": str(len(self.stages))}, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std

@@ -121,7 +121,7 @@ def plan_cells(model: Any, chosen: Settings) -> Plan:
     population = Population(grid, int(chosen.n_rows or 0), most_rows)
     n_rows, each, unit = population.most, population.each, population.unit
     epsilon, delta = calibrate.promise(chosen.epsilon, chosen.delta, population.size)
-    X_star = grid.cover() if chosen.at is None else grid.points(chosen.at, "X_star")
+    X_star = grid.cover() if chosen.at is None else as_points(chosen.at, "X_star", width, grid.columns)
     weights = relative_weights(chosen.weights, len(X_star))
     most = most_row_numbers(len(X_star), len(grid), len(shares), outcome.curves)
     reach = each * (1.0 if outcome.curves == 1 else OneOf.cell_reach)

@@ -140,6 +140,8 @@ class Stage:
             assert isinstance(s.statistic, Distance)
             words["spread"] = {**_lattice_words(s), "limit": s.statistic.limit}
             arrays["centre"] = s.statistic.centre
+        if self.answer is not None:
+            arrays["z"] = self.answer
         return words, {name: np.asarray(array) for name, array in arrays.items()}
 
     def to_bytes(self) -> bytes:
@@ -302,12 +304,9 @@ class Rule:
     @property
     def rows_each(self) -> FloatArray | None:
         """(U,) how many rows the people have whose rows are at each input; None if everybody has one."""
-        if self.cells is not None:
-            return self.cells.own
-        if self.people is None or self.people.most_rows == 1:
-            return None
-        own, groups = self.people.own.astype(np.float64), self.inputs.groups
-        return own if groups is None else own[groups.first]
+        if self.cells is not None or self.people is None:
+            return None if self.cells is None else self.cells.own
+        return self.people.rows_at(self.inputs.groups)
 
     @property
     def factor(self) -> FloatArray | float:
@@ -320,10 +319,8 @@ class Rule:
     @property
     def limits(self) -> tuple[Limits, Limits]:
         """The bounds: two numbers, or one pair for each distinct row."""
-        gp, windows = self.prior.gp, self.inputs.windows
-        if gp is None or windows is None or isinstance(gp.bounds[0], float):
-            return self.bounds
-        return frozen(windows[:, 0]), frozen(windows[:, 1])
+        gp = None if self.inputs.windows is None else self.prior.gp
+        return self.bounds if gp is None else gp.limits_of(self.inputs)
 
     @property
     def middle(self) -> float:

@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, field
+from html import escape as html_escape
 from typing import Any
 
 import numpy as np
@@ -194,7 +195,10 @@ def test_it_is_shown_with_its_promise_and_without_predictions(made):
     assert list(frame.columns[len(names) :])[: len(made.kind.shown)] == made.kind.shown
     assert len(frame) == len(release.X_star)
     for shown in (plan, release):
-        assert "INSECURE" not in repr(shown)
+        html = shown._repr_html_()
+        assert "(1, 0.01)-differential privacy" in html
+        assert html_escape(plan.unit) in html
+        assert "INSECURE" not in html
         assert f"(1, 0.01)-DP, unit {plan.unit}, " in repr(shown)
     noise = ["noise_std"] if plan.function is not None else ["expected_error", "noise_std", "gp_std"]
     assert list(plan.to_frame().columns)[len(names) :] == noise
@@ -244,6 +248,7 @@ def test_noise_from_a_seed_is_said_everywhere(made, seeded, tmp_path):
         two = made.again()
     np.testing.assert_array_equal(one.z, two.z)
     assert "INSECURE" in repr(one)
+    assert "INSECURE" in one._repr_html_()
     one.save(tmp_path / "file")
     with pytest.raises(cloakgp.VerificationError, match="INSECURE"):
         cloakgp.verify(tmp_path / "file")

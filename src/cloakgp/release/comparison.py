@@ -69,7 +69,15 @@ class Comparison:
         shown = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
         return "\n".join([*(line.rstrip() for line in shown), *self.notes])
 
-    __repr__ = __str__
+    def _repr_html_(self) -> str:
+        head, *rows = self.lines()
+        facts = {
+            row[0]: ", ".join(f"{k} {v}" for k, v in zip(head[1:], row[1:], strict=True)) for row in rows
+        }
+        return showing.page("Comparison of designs", facts | {"note": " ".join(self.notes)}, False)
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {', '.join(self.plans)}; least expected error: {self.best}>"
 
 
 def _rms(plan: Plan, name: str) -> float:

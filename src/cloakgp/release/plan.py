@@ -529,6 +529,12 @@ class Plan(Rule):
             self.columns, self.X_star, {name: getattr(self, name) for name in names}, backend
         )
 
+    def _repr_html_(self) -> str:
+        more = {"noise_std": self.noise_std} if self.alone else {}
+        more |= {} if self.function is not None else {"expected_error": self.expected_error}
+        facts = showing.facts(self.certificate, self.columns, self.X_star, **more)
+        return showing.page("Plan", facts | {"design": self.certificate.how}, False)
+
     def __repr__(self) -> str:
         c, error = self.certificate, self.noise_std if self.alone else self.expected_error
         what = "noise std" if self.alone else "expected error"

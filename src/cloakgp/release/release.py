@@ -332,6 +332,10 @@ class Release:
         numbers = showing.interval(mean, std, level) | ({"released": self.mean} if self.plan.alone else {})
         return showing.frame(columns, self.X_star, numbers | {"noise_std": self.noise_std}, backend)
 
+    def _repr_html_(self) -> str:
+        facts = showing.facts(self.certificate, self.plan.columns, self.X_star, noise_std=self.noise_std)
+        return showing.page("Release", facts | {"stages": str(len(self.stages))}, self.certificate.insecure)
+
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std
         mark = "INSECURE " if c.insecure else ""

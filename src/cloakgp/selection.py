@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from cloakgp import designs
 from cloakgp.core import accounting, checks
 from cloakgp.core import calibration as calibrate
 from cloakgp.core.checks import FloatArray, IntArray, frozen
@@ -29,10 +28,10 @@ from cloakgp.gp import GP
 from cloakgp.kernels import Kernel
 from cloakgp.ledger.chain import Receipt
 from cloakgp.measure.certificate import ids_lines
-from cloakgp.measure.cross_validation import FOLD_LIMIT, LOSSES, Fold, Scores, as_folds, make_scores, weights
-from cloakgp.measure.unit import OUTCOME, PERSON
+from cloakgp.measure.cross_validation import LOSSES, Fold, Scores, as_folds, make_scores, residuals
 from cloakgp.model.outcome import REAL
 from cloakgp.release.base import PlanBase
+from cloakgp.release.plan import Plan
 
 WORKING = 8 * 2**30
 """Bytes that a model's matrices may take: its covariances, their factor and their inverse."""
@@ -129,6 +128,7 @@ class SelectionPlan(PlanBase[Selection]):
 
     candidates: tuple[GP, ...]
     X: FloatArray
+    folds: tuple[Fold, ...]
     scores: Scores
     certificate: SelectionCertificate
     columns: Columns | None = None
@@ -160,14 +160,11 @@ class SelectionPlan(PlanBase[Selection]):
     def digest(self) -> str:
         """SHA-256 of the plan: the same candidates, inputs, folds and settings give the same."""
         scores = self.scores
-        integers = [
-            [container.digest(array) for array in arrays]
-            for each in (scores.matrices, scores.offsets)
-            for arrays in each
-        ]
         # Costs as texts, since they may go beyond 64 bits.
         lattice = [scores.statistic.y_bits, scores.matrix_bits, scores.shift]
         reached = [*lattice, scores.sensitivity, scores.clip, *map(str, scores.costs)]
+        several = scores.matrices, scores.offsets
+        integers = [container.digest(array) for arrays in several for array in arrays]
         return self._sealed(certificate=self.certificate.to_dict(), reached=reached, integers=integers)
 
     @cached_property
@@ -185,7 +182,7 @@ class SelectionPlan(PlanBase[Selection]):
             **more,
         }
         arrays: dict[str, container.Array] = {"X": self.X}
-        for number, (train, test) in enumerate(self.scores.folds):
+        for number, (train, test) in enumerate(self.folds):
             arrays |= {f"train{number}": train, f"test{number}": test}
         return str(container.seal(words, arrays)["sha256"])
 
@@ -313,32 +310,30 @@ def plan_selection(
     if who is not None:  # as a plan with these people counts their rows
         counted = tuple(replace(gp, noise=for_people(gp.noise, who, within)) for gp in models)
     pairs = as_folds(folds, X, who)
-    _check_size(pairs, len(models), len(X))
-    to_come = None if plan_for is None else _to_come(plan_for, X, who, within, given.columns)
+    _check_size(sum(len(test) for _, test in pairs), len(models), len(X))
 
-    costs = [0.0] * len(models)
-    with Progress("planning the selection", len(models) * (1 if to_come is None else 2)) as progress:
-        for number, gp in enumerate(models if to_come else ()):
-            costs[number] = _noise_cost(gp.plan(X, **(to_come or {})), loss)
+    costs, words = [0.0] * len(models), None
+    with Progress("planning the selection", len(models) * (1 if plan_for is None else 2)) as progress:
+        for number, gp in enumerate(models if plan_for is not None else ()):
+            release = _to_come(plan_for, gp, X, who, within, given.columns)
+            costs[number], c = _noise_cost(release, loss), release.certificate
+            words = f"a ({c.epsilon:g}, {c.delta:g})-DP release, {c.how}, {len(release.X_star)} test points"
             progress.advance()
         scores = make_scores(
-            weights(counted, X, pairs, progress.advance),
-            pairs,
+            residuals(counted, X, pairs, progress.advance),
             means=[gp.level for gp in models],
             costs=costs,
             bounds=bounds,
-            n_rows=len(X),
             loss=loss,
             clip=clip,
             epsilon=epsilon,
             people=who,
         )
     scores.check()
-    unit = OUTCOME if who is None else PERSON
     certificate = SelectionCertificate(
         epsilon=epsilon,
-        unit=unit.name,
-        neighbours=unit.neighbours,
+        unit=scores.unit.name,
+        neighbours=scores.unit.neighbours,
         spend="each selection made from a plan spends this once more",
         insecure=False,
         loss=loss,
@@ -348,10 +343,10 @@ def plan_selection(
         n_folds=len(pairs),
         n_tested=scores.n_tested,
         sensitivity=scores.sensitivity * scores.step,
-        plan_for=None if to_come is None else _said(**to_come),
+        plan_for=words,
         ids=ALIKE if who is None else who.ids,
     )
-    return SelectionPlan(models, X, scores, certificate, given.columns, given.rows)
+    return SelectionPlan(models, X, pairs, scores, certificate, given.columns, given.rows)
 
 
 def _models(given: Any) -> tuple[GP, ...]:
@@ -389,7 +384,7 @@ def _numbers(gp: GP) -> tuple[Any, ...]:
     return gp.noise if isinstance(gp.noise, float) else container.digest(gp.noise), gp.mean
 
 
-def _check_size(folds: Sequence[Fold], n_candidates: int, n_rows: int, limit: int = 4 * 2**30) -> None:
+def _check_size(n_tested: int, n_candidates: int, n_rows: int, limit: int = 4 * 2**30) -> None:
     """Refuse what would not fit before any work is done: a plan's integers take `limit` bytes at most."""
     if working_bytes(n_rows) > WORKING:
         gib = f"{working_bytes(n_rows) / 2**30:.1f} GiB of memory, above the limit of {WORKING / 2**30:g}"
@@ -398,14 +393,10 @@ def _check_size(folds: Sequence[Fold], n_candidates: int, n_rows: int, limit: in
         message = Message(f"They would need {gib}. {advice}", Phrase.LEARN_MODEL, spent)
         expected = "must have few enough rows for the exact GPs that are compared"
         raise ArgumentError("X", expected, f"{n_rows} rows", message)
-    largest = max(len(test) for _, test in folds)
-    if largest >= FOLD_LIMIT:
-        expected = f"must test fewer than {FOLD_LIMIT} rows each"
-        raise ArgumentError("folds", expected, str(largest), "Use more folds.")
-    needed = 4 * n_candidates * sum(len(train) * len(test) for train, test in folds)
+    needed = 4 * n_candidates * n_tested * n_rows
     if needed > limit:
         expected = f"must need at most {limit / 2**30:g} GiB of memory, with these candidates"
-        remedy = "Use fewer folds, fewer candidates, or folds on a part of the rows."
+        remedy = "Use fewer folds, fewer candidates, or folds that test fewer rows."
         raise ArgumentError("folds", expected, f"{needed / 2**30:.1f} GiB", remedy)
 
 
@@ -415,29 +406,24 @@ def working_bytes(n_rows: int) -> int:
 
 
 def _to_come(
-    plan_for: Any, X: FloatArray, who: People | None, within: float, columns: Columns | None
-) -> dict[str, Any]:
-    """What the release that is to follow is planned with."""
+    plan_for: Any, gp: GP, X: FloatArray, who: People | None, within: float, columns: Columns | None
+) -> Plan:
+    """The plan of the release that is to follow, with this model."""
     try:
         X_star, epsilon, delta, design = plan_for
     except (TypeError, ValueError):
         expected = "must be (X_star, epsilon, delta, design), the release that is to follow"
         raise ArgumentError("plan_for", expected) from None
+    people = None if who is None else who.labels
     try:
-        epsilon, delta = calibrate.promise(epsilon, delta, len(X) if who is None else who.n_people)
         X_star = as_points(X_star, "X_star", X.shape[1], columns)
-        checks.choice(design, "design", designs.DESIGNS)
+        promise: Any = {"epsilon": epsilon, "delta": delta, "design": design}
+        return gp.plan(X, X_star=X_star, people=people, within=within, **promise)
     except ArgumentError as error:
         raise error.inside("plan_for") from None
-    promised = {"X_star": X_star, "epsilon": epsilon, "delta": delta, "design": design}
-    return promised | {"people": None if who is None else who.labels, "within": within}
 
 
-def _said(X_star: FloatArray, epsilon: float, delta: float, design: str, **_: Any) -> str:
-    return f"a ({epsilon:g}, {delta:g})-DP release, {design} design, {len(X_star)} test points"
-
-
-def _noise_cost(plan: Any, loss: str) -> float:
+def _noise_cost(plan: Plan, loss: str) -> float:
     """What privacy noise adds to the expected loss of one prediction.
 
     Squared loss: the noise's variance. Absolute loss: the mean size of Gaussian noise of that

@@ -17,6 +17,7 @@ from cloakgp.core import accounting
 from cloakgp.core.errors import ArgumentError
 from cloakgp.kernels import EQ, Constant, Matern, Periodic
 from cloakgp.ledger import BudgetExceeded
+from cloakgp.measure.unit import PERSON
 from cloakgp.private import room
 
 BOUNDS = (0.0, 10.0)
@@ -74,7 +75,7 @@ def test_losses_are_those_of_cross_validation(textbook):
 
 def test_nothing_but_the_choice_comes_out():
     chosen = plan().select(waves())
-    assert [f.name for f in fields(chosen)] == ["plan", "index", "certificate", "receipt"]
+    assert [f.name for f in fields(chosen)] == ["plan", "z", "receipt"]
     other = plan().select(10 - waves(1))
     assert chosen.certificate == other.certificate
 
@@ -116,12 +117,14 @@ def test_the_digest_tells_plans_apart():
     assert {sp.question_digest for sp in plans[5:8]} == {plan().question_digest}
 
 
-def test_a_forged_certificate_changes_neither_the_price_nor_the_promise():
+@pytest.mark.parametrize("changes", [{"epsilon": 1e-6}, {"unit": PERSON.name}])
+def test_a_forged_certificate_changes_the_price_of_nothing_and_is_refused(changes):
     """What is charged and certified is what the choice is drawn with."""
     sp = plan(epsilon=5.0)
-    forged = replace(sp, certificate=replace(sp.certificate, epsilon=1e-6))
+    forged = replace(sp, certificate=replace(sp.certificate, **changes))
     assert forged.cost == accounting.Exponential(5.0)
-    assert forged.select(waves()).certificate.epsilon == 5.0
+    with pytest.raises(AssertionError, match="certificate"):
+        forged.select(None)  # y is not even looked at
 
 
 def test_different_prior_means_and_noises_per_row():

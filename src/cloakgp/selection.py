@@ -26,11 +26,11 @@ from cloakgp.data.people import ALIKE, People, as_within, for_people
 from cloakgp.files import container
 from cloakgp.gp import GP
 from cloakgp.kernels import Kernel
-from cloakgp.ledger.chain import Receipt
 from cloakgp.measure.certificate import ids_lines
 from cloakgp.measure.cross_validation import LOSSES, Fold, Scores, as_folds, make_scores, residuals
+from cloakgp.measure.unit import check_unit
 from cloakgp.model.outcome import REAL
-from cloakgp.release.base import PlanBase
+from cloakgp.release.base import Answered, PlanBase
 from cloakgp.release.plan import Plan
 
 WORKING = 8 * 2**30
@@ -44,8 +44,6 @@ class SelectionCertificate:
     epsilon: float
     unit: str
     neighbours: str
-    spend: str
-    insecure: bool
     loss: str
     loss_clip: float
     n_candidates: int
@@ -60,6 +58,8 @@ class SelectionCertificate:
     """The release whose noise was counted, in words; None if none was."""
     ids: str = ALIKE
     """How people's ids were compared, as in a release's certificate."""
+    spend: str = "each selection made from a plan spends this once more"
+    insecure: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -81,26 +81,20 @@ class SelectionCertificate:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Selection:
+class Selection(Answered):
     """A model that was chosen privately. Using it further is free; nothing else of y came out."""
 
     plan: SelectionPlan
-    index: int
-    """Where the model stands in the plan's candidates."""
-    certificate: SelectionCertificate
-    receipt: Receipt | None = None
-    """Where the selection stands in the ledger that paid for it."""
+
+    @property
+    def index(self) -> int:
+        """Where the model stands in the plan's candidates: all that y left behind."""
+        return int(self.z[0])
 
     @property
     def gp(self) -> GP:
         """The chosen model."""
         return self.plan.candidates[self.index]
-
-    @property
-    def z(self) -> IntArray:
-        """All that y left behind, as a ledger keeps it: the index."""
-        return np.array([self.index])
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -122,34 +116,27 @@ class PrivateStudy:
         return f"<PrivateStudy of {len(self.losses)} candidates: PRIVATE, computed from y without noise>"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SelectionPlan(PlanBase[Selection]):
     """How a model will be chosen. Made by :func:`plan_selection`; never saw y, so it is public."""
 
     candidates: tuple[GP, ...]
-    X: FloatArray
     folds: tuple[Fold, ...]
     scores: Scores
-    certificate: SelectionCertificate
-    columns: Columns | None = None
-    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
-    rows: TableRows | None = None
+    rows: TableRows | None
     """Which rows of the table count."""
 
-    @property
-    def epsilon(self) -> float:
-        """What one selection spends: that of the scores, by which the choice is drawn."""
-        return self.scores.epsilon
+    _result = Selection
 
     @property
     def sensitivity(self) -> float:
         """How far one row of y, or all of one person's, can move the summed loss of any candidate."""
-        return self.certificate.sensitivity
+        return float(self.certificate.sensitivity)
 
     @property
     def cost(self) -> accounting.Exponential:
         """What one selection spends, for :func:`cloakgp.core.accounting.compose`."""
-        return accounting.Exponential(self.epsilon)
+        return accounting.Exponential(self.scores.epsilon)
 
     @property
     def partition(self) -> str:
@@ -207,11 +194,10 @@ class SelectionPlan(PlanBase[Selection]):
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import choose
 
+        check_unit(self.certificate, self.scores.unit)
+        if self.certificate.epsilon != self.scores.epsilon:
+            raise AssertionError("certificate is for another epsilon than the scores")
         return np.array([choose(self.scores, y, missing, self.rows, names_in(self.columns))])
-
-    def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Selection:
-        certificate = replace(self.certificate, epsilon=self.scores.epsilon, insecure=insecure)
-        return Selection(self, int(answer[0]), certificate, receipt)
 
     def custodian_probabilities(self, y: Any, *, missing: str = "error") -> PrivateStudy:
         """NOT PRIVATE: with which probability each candidate would be chosen, computed from y itself.
@@ -331,11 +317,8 @@ def plan_selection(
         )
     scores.check()
     certificate = SelectionCertificate(
-        epsilon=epsilon,
-        unit=scores.unit.name,
-        neighbours=scores.unit.neighbours,
-        spend="each selection made from a plan spends this once more",
-        insecure=False,
+        epsilon,
+        *scores.unit,
         loss=loss,
         loss_clip=clip,
         n_candidates=len(models),
@@ -346,7 +329,8 @@ def plan_selection(
         plan_for=words,
         ids=ALIKE if who is None else who.ids,
     )
-    return SelectionPlan(models, X, pairs, scores, certificate, given.columns, given.rows)
+    about: Any = {"X": X, "columns": given.columns, "rows": given.rows, "folds": pairs}
+    return SelectionPlan(candidates=models, scores=scores, certificate=certificate, **about)
 
 
 def _models(given: Any) -> tuple[GP, ...]:

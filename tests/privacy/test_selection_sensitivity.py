@@ -362,7 +362,7 @@ def three_candidates(epsilon=2.0):
 def check_distribution(plan, y, counts):
     """Counts are as the exponential mechanism's probabilities say (p-value above 1e-9)."""
     scores = np.array(room.custodian_scores(plan.scores, y, "error"), dtype=float)
-    odds = np.exp(-plan.epsilon * (scores - scores.min()) / (2 * plan.scores.sensitivity))
+    odds = np.exp(-plan.scores.epsilon * (scores - scores.min()) / (2 * plan.scores.sensitivity))
     expected = odds / odds.sum() * counts.sum()
     require(expected.min() > 100, "too few draws")
     statistic = float(((counts - expected) ** 2 / expected).sum())

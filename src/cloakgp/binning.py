@@ -377,10 +377,6 @@ def make_sums(
 
 
 def _kernel(kernel: Any, predict: str) -> Kernel:
-    if kernel is None:
-        raise ArgumentError(
-            "kernel", f"must be given for predict={predict!r}, such as cloakgp.kernels.EQ(...)"
-        )
     checked: Kernel = as_kernel(kernel)
     if predict == "integral":
         return over_boxes(checked)

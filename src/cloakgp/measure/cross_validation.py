@@ -21,6 +21,7 @@ import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,6 @@ from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.data.blas import blas_threads
 from cloakgp.data.chunks import steps
 from cloakgp.data.people import People
-from cloakgp.kernels import Kernel
 from cloakgp.measure.statistics import Inside
 from cloakgp.measure.unit import OUTCOME, PERSON, Unit
 from cloakgp.model.gp import GaussianProcess
@@ -117,25 +117,27 @@ def residuals(
     gps: Sequence[GaussianProcess], X: FloatArray, folds: Sequence[Fold], advance: Callable[[], None]
 ) -> Iterator[FloatArray]:
     """For each model, its matrix R, (tests of all folds, N). `advance` is called after each model."""
-    kernel: Kernel | None = None
-    gram = np.empty((0, 0))
-    for gp in gps:
+    for kernel, several in groupby(gps, lambda gp: gp.kernel):  # those with one should stand side by side
         with blas_threads(len(X)):
-            if kernel is None or gp.kernel != kernel:  # models with one kernel should stand side by side
-                kernel = gp.kernel
-                gram = kernel(X, X)
-                check_covariance(gram)
-            noise = np.broadcast_to(np.asarray(gp.noise, dtype=np.float64), (len(X),))
-            R, first = np.zeros((sum(len(test) for _, test in folds), len(X))), 0
-            for train, test in folds:
-                rows = R[first : first + len(test)]
-                # C = K_t,train (K_train + S_train)^-1 (Rasmussen & Williams 2006, algorithm 2.1)
-                factor, _ = gentle_cholesky(gram[np.ix_(train, train)], noise[train])
-                rows[:, train] = -cho_solve(factor, gram[np.ix_(train, test)], check_finite=False).T
-                rows[np.arange(len(test)), test] = 1.0
-                first += len(test)
-        yield R
-        advance()
+            gram = kernel(X, X)
+            check_covariance(gram)
+        for gp in several:
+            with blas_threads(len(X)):
+                R = _residuals(gram, np.broadcast_to(gp.noise, len(X)), folds)
+            yield R
+            advance()
+
+
+def _residuals(gram: FloatArray, noise: FloatArray, folds: Sequence[Fold]) -> FloatArray:
+    R, first = np.zeros((sum(len(test) for _, test in folds), len(gram))), 0
+    for train, test in folds:
+        rows = R[first : first + len(test)]
+        # C = K_t,train (K_train + S_train)^-1 (Rasmussen & Williams 2006, algorithm 2.1)
+        factor, _ = gentle_cholesky(gram[np.ix_(train, train)], noise[train])
+        rows[:, train] = -cho_solve(factor, gram[np.ix_(train, test)], check_finite=False).T
+        rows[np.arange(len(test)), test] = 1.0
+        first += len(test)
+    return R
 
 
 # Scores
@@ -149,19 +151,19 @@ class Scores:
     """For each candidate, (tests, N): R_int."""
     offsets: tuple[IntArray, ...]
     """For each candidate, (tests,): what the prior mean adds."""
-    costs: tuple[int, ...]
-    """For each candidate, what is added to its loss in public."""
     loss: str
     clip: int
     statistic: Inside
     """How outcomes become integers."""
     matrix_bits: int
-    shift: int
-    sensitivity: int
-    """How far one row of y, or all of one person's, can move a score: what the noise is scaled to."""
     epsilon: float
     people: People | None = None
     """Who has which rows, if the promise is to each person; None if it is to each row."""
+    costs: tuple[int, ...] = ()
+    """For each candidate, what is added to its loss in public."""
+    shift: int = 0
+    sensitivity: int = 0
+    """How far one row of y, or all of one person's, can move a score: what the noise is scaled to."""
 
     @property
     def n_tested(self) -> int:
@@ -188,7 +190,7 @@ class Scores:
     def largest_total(self) -> int:
         """No candidate's score, before the shift, can be larger."""
         worst: int = self.clip**2 if self.loss == "squared" else self.clip
-        return self.n_tested * worst + max(self.costs)
+        return self.n_tested * worst + max(self.costs, default=0)
 
     @property
     def scale(self) -> float:
@@ -289,13 +291,10 @@ def make_scores(
     draft = Scores(
         matrices=matrices,
         offsets=offsets,
-        costs=(0,) * len(matrices),
         loss=loss,
         clip=min(round(math.ldexp(clip / (upper - lower), matrix_bits + Y_BITS)), largest_residual),
         statistic=Inside(lower, upper, Y_BITS),
         matrix_bits=matrix_bits,
-        shift=0,
-        sensitivity=0,
         epsilon=epsilon,
         people=people,
     )

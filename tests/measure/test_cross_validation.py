@@ -19,6 +19,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 
+import measured
 from cloakgp import GP
 from cloakgp.core.errors import ArgumentError
 from cloakgp.kernels import EQ, Linear, Matern12
@@ -103,13 +104,6 @@ def test_splitters_that_want_more_than_X_are_refused(splitter):
 # Weights
 
 
-def in_rows(C, train, test, n_rows):
-    """What a fold's residuals are made of: outcomes that are tested, less what others say of them."""
-    R = np.eye(n_rows)[test]
-    R[:, train] = -C
-    return R
-
-
 def textbook(gp, train, test):
     noise = np.broadcast_to(gp.noise, (len(X),))[train]
     return np.linalg.solve(gp.kernel(X[train]) + np.diag(noise), gp.kernel(X[train], X[test])).T
@@ -133,7 +127,7 @@ def test_weights_are_the_textbooks(model, kind):
     pairs, gp = as_folds(FOLDS[kind], X), MODELS[model]
     (found,) = residuals([gp], X, pairs, lambda: None)
     tolerance = 1e-3 if model == "tiny noise" else 1e-9
-    expected = np.vstack([in_rows(textbook(gp, *fold), *fold, len(X)) for fold in pairs])
+    expected = measured.residuals([textbook(gp, *fold) for fold in pairs], pairs, len(X))
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
@@ -162,8 +156,7 @@ BOUNDS = (-2.0, 6.0)
 def in_folds(weights, n_rows=9):
     """R of three folds with weights of these shapes."""
     pairs = as_folds(3, np.empty((n_rows, 1)))
-    each = [in_rows(weights(len(test), len(train)), train, test, n_rows) for train, test in pairs]
-    return np.vstack(each)
+    return measured.residuals([weights(len(test), len(train)) for train, test in pairs], pairs, n_rows)
 
 
 def some_scores(seed=0, size=0.3, n_rows=9, n_candidates=3, **changes):

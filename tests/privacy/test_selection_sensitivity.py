@@ -25,6 +25,7 @@ from cloakgp.kernels import EQ, Matern12
 from cloakgp.measure import cross_validation as scoring
 from cloakgp.measure.cross_validation import Scores, as_folds, make_scores
 from cloakgp.private import room
+from measured import residuals
 
 LOSSES = ("squared", "absolute")
 
@@ -46,14 +47,6 @@ def some_folds(kind, n_rows, seed):
         first, last = sorted(random.choice(np.arange(1, n_rows + 1), 2, replace=False))
         pairs.append((order[:first], order[first:last]))
     return as_folds(pairs, np.empty((n_rows, 1)))
-
-
-def residuals(weights, folds, n_rows):
-    """R of folds in which these weights predict."""
-    each = [np.eye(n_rows)[test] for _, test in folds]
-    for rows, C, (train, _) in zip(each, weights, folds, strict=True):
-        rows[:, train] = -C
-    return np.vstack(each)
 
 
 @st.composite

@@ -11,13 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import find, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from privacy_helpers import fails, require, seeded
 from scipy import stats
 from sklearn.model_selection import KFold, ShuffleSplit
 from test_control_flow import neighbours, trace
-from test_empirical_epsilon import epsilon_lower_limit
 
 import cloakgp
 from cloakgp.data.people import as_people
@@ -51,10 +50,7 @@ def some_folds(kind, n_rows, seed):
 
 @st.composite
 def designs(draw):
-    """Scores with weights that no model need have, for rows or people: the lemma asks nothing of them.
-
-    And the folds that they are of.
-    """
+    """Scores with weights that no model need have, for rows or people: the lemma asks nothing of them."""
     n_rows = draw(st.integers(3, 8))
     seed = draw(st.integers(0, 2**20))
     folds = some_folds(draw(st.sampled_from(["k-fold", "monte carlo", "explicit"])), n_rows, seed)
@@ -67,7 +63,7 @@ def designs(draw):
     ]
     width = draw(st.sampled_from([1.0, 8.0, 1e-50, 3e40]))
     ids = draw(st.none() | st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows))
-    scores = make_scores(
+    return make_scores(
         [residuals(weights, folds, n_rows) for weights in each],
         means=[width * draw(st.sampled_from([-1e30, -0.3, 0.0, 0.5, 1.0, 7.0])) for _ in each],
         costs=[width * random.uniform(0, 3) for _ in each],
@@ -77,7 +73,6 @@ def designs(draw):
         epsilon=1.0,
         people=None if ids is None else as_people(ids, n_rows),
     )
-    return scores, folds
 
 
 def in_bounds(scores):
@@ -136,9 +131,8 @@ def hunt(scores, folds):
 
 @settings(max_examples=600)
 @given(st.data(), designs())
-def test_no_neighbours_move_a_score_further_than_declared(data, design):
+def test_no_neighbours_move_a_score_further_than_declared(data, scores):
     """Nor is the choice between them less private than promised, by the probabilities themselves."""
-    scores, _ = design
     shares = np.array(data.draw(in_bounds(scores)))
     whose = np.arange(scores.n_rows) if scores.people is None else scores.people.labels
     mine = whose == data.draw(st.integers(0, int(whose.max())))
@@ -147,12 +141,6 @@ def test_no_neighbours_move_a_score_further_than_declared(data, design):
     check_neighbours(scores, shares, others)
     moved = np.abs(log_probabilities(scores, shares) - log_probabilities(scores, others))
     assert moved.max() <= scores.epsilon * (1 + 1e-9)
-
-
-@settings(max_examples=60)
-@given(designs())
-def test_no_simple_attack_moves_a_score_further_than_declared(design):
-    assert hunt(*design) <= 1
 
 
 def log_probabilities(scores, shares):
@@ -249,17 +237,6 @@ def test_the_papers_bound_has_a_counter_example(no_check):
     print(f"the scores move by {ratio:.2f} times the paper's bound")
     assert 4.5 < ratio < 5.0
     assert largest_move(clustered_plan().scores, *pair) <= 1
-
-
-def test_the_hunt_finds_one_by_itself(no_check):
-    """Random sizes and noises: it takes few tries."""
-    plans = st.builds(clustered_plan, st.integers(2, 300), st.integers(2, 30))
-    found = find(
-        plans,
-        lambda plan: hunt(with_the_papers_bound(plan), plan.folds) > 1,
-        settings=settings(max_examples=50, database=None),
-    )
-    assert hunt(found.scores, found.folds) <= 1
 
 
 # ----------------------------------------------------------------------------------- planted bugs
@@ -410,38 +387,6 @@ def test_what_opendp_charges_is_what_the_certificate_claims():
         assert rho <= epsilon**2 / 8 * (1 + 1e-9)
         assert rho >= epsilon**2 / 8 * (1 - 1e-9)
         assert plan.cost == cloakgp.core.accounting.Exponential(epsilon)
-
-
-def opposite_candidates(epsilon):
-    """Two candidates, one of which gets better by the sensitivity where the other gets worse.
-
-    Row 0 moves the residuals of the first from 0.2 to the clip at 0.5, of the second from -0.5 to -0.2. A
-    public cost makes the first the rarer choice, for which the ratio of probabilities is largest.
-    """
-    scores = tight(
-        "squared",
-        residuals=[residuals([np.full((5, 1), -0.3)], [([0], np.arange(1, 6))], 6)] * 2,
-        means=[0.0, 0.7 / 1.3],
-        costs=[0.28, 0.0],
-        epsilon=epsilon,
-    )
-    return scores, worst_for(scores)
-
-
-def attack(scores, pair, n=8000):
-    """The limit that n choices on each of two neighbours prove: how much more often the first is chosen."""
-    chosen = []
-    for y in pair:
-        mechanism, values = room.noisy_minimum(scores), room._exact_scores(scores, np.array(y), "error")
-        chosen.append(np.array([mechanism(values) == 0 for _ in range(n)], dtype=float))
-    return epsilon_lower_limit(chosen[1], chosen[0], [0.5], 0.0)
-
-
-def test_the_best_attack_on_the_worst_neighbours_stays_below_the_promise():
-    """And comes near it: the attack works. With noise for twice the epsilon, it passes the promise."""
-    scores, pair = opposite_candidates(epsilon=3.0)
-    require(largest_move(scores, *pair) > 0.99, "not the worst neighbours")
-    assert 1.8 < attack(scores, pair) <= 3.0 < attack(*opposite_candidates(epsilon=6.0))
 
 
 # ------------------------------------------------------------------------------------ control flow

@@ -19,7 +19,7 @@ import cloakgp
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
-from cloakgp.measure.cross_validation import as_folds, weights
+from cloakgp.measure.cross_validation import as_folds, residuals
 
 LENGTHSCALES = np.geomspace(3.0, 81.0, 5)
 NOISES = np.geomspace(1.1, 12.7, 5) ** 2
@@ -63,11 +63,12 @@ def main():
     folds = as_folds(splitter, X)
     plain, expected = timed(lambda: last(by_cholesky(gps, X, folds)))
     eigen, _ = timed(lambda: last(by_eigenvectors(X, folds)))
-    ours, found = timed(lambda: last(weights(gps, X, folds, lambda: None)))
-    assert np.allclose(found[-1], expected, atol=1e-8)
+    ours, found = timed(lambda: last(residuals(gps, X, folds, lambda: None)))
+    train, test = folds[-1]
+    assert np.allclose(-found[-len(test) :, train], expected, atol=1e-8)
     planning, plan = timed(lambda: cloakgp.plan_selection(gps, X, epsilon=1.0, folds=splitter))
     selecting, _ = timed(lambda: plan.select(y))
-    size = sum(matrix.nbytes for matrices in plan.scores.matrices for matrix in matrices)
+    size = sum(matrix.nbytes for matrix in plan.scores.matrices)
     print(f"{len(gps)} candidates, {len(X)} rows, {len(folds)} folds")
     rows = {
         "weights: blocks of one inverse per candidate": (ours, ""),

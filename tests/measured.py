@@ -99,6 +99,14 @@ class Case:
         return moved
 
 
+def residuals(weights: Any, folds: Any, n_rows: int) -> Any:
+    """R, by which y is multiplied for its residuals, of folds that predict with these weights."""
+    each = [np.eye(n_rows)[test] for _, test in folds]
+    for rows, C, (train, _) in zip(each, weights, folds, strict=True):
+        rows[:, train] = -C
+    return np.vstack(each)
+
+
 def units(m: Any) -> list[list[int]]:
     """The rows of each unit."""
     ids = list(range(5)) if m.people is None else IDS

@@ -17,6 +17,7 @@ from cloakgp.core import accounting
 from cloakgp.core.errors import ArgumentError
 from cloakgp.kernels import EQ, Constant, Matern, Periodic
 from cloakgp.ledger import BudgetExceeded
+from cloakgp.measure.unit import PERSON
 from cloakgp.private import room
 
 BOUNDS = (0.0, 10.0)
@@ -66,7 +67,7 @@ def test_losses_are_those_of_cross_validation(textbook):
     sp = plan(loss_clip=9.0)
     for gp, loss in zip(sp.candidates, sp.custodian_probabilities(y).losses, strict=True):
         errors = []
-        for train, test in sp.scores.folds:
+        for train, test in sp.folds:
             mean, _ = textbook(gp.kernel, gp.noise, gp.mean, sp.X[train], sp.X[test], y[train])
             errors.append(np.minimum(np.abs(y[test] - mean), 9.0))
         assert loss == pytest.approx(np.mean(np.concatenate(errors) ** 2), rel=1e-4)
@@ -74,7 +75,7 @@ def test_losses_are_those_of_cross_validation(textbook):
 
 def test_nothing_but_the_choice_comes_out():
     chosen = plan().select(waves())
-    assert [f.name for f in fields(chosen)] == ["plan", "index", "certificate", "receipt"]
+    assert [f.name for f in fields(chosen)] == ["plan", "z", "receipt"]
     other = plan().select(10 - waves(1))
     assert chosen.certificate == other.certificate
 
@@ -116,12 +117,14 @@ def test_the_digest_tells_plans_apart():
     assert {sp.question_digest for sp in plans[5:8]} == {plan().question_digest}
 
 
-def test_a_forged_certificate_changes_neither_the_price_nor_the_promise():
+@pytest.mark.parametrize("changes", [{"epsilon": 1e-6}, {"unit": PERSON.name}])
+def test_a_forged_certificate_changes_the_price_of_nothing_and_is_refused(changes):
     """What is charged and certified is what the choice is drawn with."""
     sp = plan(epsilon=5.0)
-    forged = replace(sp, certificate=replace(sp.certificate, epsilon=1e-6))
+    forged = replace(sp, certificate=replace(sp.certificate, **changes))
     assert forged.cost == accounting.Exponential(5.0)
-    assert forged.select(waves()).certificate.epsilon == 5.0
+    with pytest.raises(AssertionError, match="certificate"):
+        forged.select(None)  # y is not even looked at
 
 
 def test_different_prior_means_and_noises_per_row():
@@ -175,7 +178,7 @@ def test_a_plan_can_be_kept_and_cannot_be_changed():
     with pytest.raises(AttributeError):
         sp.X = X
     with pytest.raises(ValueError, match="read-only"):
-        plan().scores.matrices[0][0][0, 0] = 1
+        plan().scores.matrices[0][0, 0] = 1
 
 
 def test_insecure_choices_are_marked_and_repeatable(seeded):
@@ -285,12 +288,10 @@ def test_bad_arguments_are_refused_by_name(make, change, error, name):
 
 
 def test_what_would_not_fit_in_memory_is_refused_at_once(monkeypatch):
-    monkeypatch.setattr(selection, "weights", lambda *_: pytest.fail("work was done"))
-    many, wide = ShuffleSplit(40, test_size=0.5, random_state=0), [(np.arange(10), np.arange(10, 8202))]
-    for n_rows, folds, name, got in ((5000, many, "folds", "5.6 GiB"), (9000, wide, "folds", "8192")):
-        with pytest.raises(ArgumentError) as caught:
-            plan(X=np.arange(float(n_rows)), folds=folds)
-        assert (caught.value.name, caught.value.got) == (name, got)
+    monkeypatch.setattr(selection, "residuals", lambda *_: pytest.fail("work was done"))
+    with pytest.raises(ArgumentError) as caught:
+        plan(X=np.arange(5000.0), folds=ShuffleSplit(40, test_size=0.5, random_state=0))
+    assert (caught.value.name, caught.value.got) == ("folds", "11.2 GiB")
     with pytest.raises(ArgumentError, match="Nothing was spent") as caught:
         plan(X=np.arange(20_000.0))
     assert (caught.value.name, caught.value.got) == ("X", "20000 rows")

@@ -17,30 +17,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_solve
 
 from cloakgp.core import accounting, checks
 from cloakgp.core.calibration import SIGMA_FLOOR, calibrate, promise
 from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data.blas import one_blas_thread
-from cloakgp.data.columns import Columns, names_in
+from cloakgp.data.columns import names_in
 from cloakgp.data.inputs import PublicInputs, as_inputs, as_points, named
 from cloakgp.data.merging import Groups
 from cloakgp.data.people import ALIKE, People
 from cloakgp.files import container
 from cloakgp.kernels import Boxes, Integral, Kernel, Points, as_kernel
 from cloakgp.kernels.integral import over_boxes
-from cloakgp.ledger.chain import Receipt
-from cloakgp.measure.certificate import CLOSED_FORM, Certificate, certify_one, designed
+from cloakgp.measure.certificate import CLOSED_FORM, certify_one, designed
 from cloakgp.measure.measurement import LAPLACE, NOISES, Measurement, integer_float_at_least, room
 from cloakgp.measure.statistics import Inside
 from cloakgp.measure.unit import check_unit
 from cloakgp.model.gp import GaussianProcess
-from cloakgp.model.smoothers import check_covariance, gentle_cholesky
+from cloakgp.model.smoothers import ExactGP
 from cloakgp.model.windows import check_bounds
 from cloakgp.release import showing
-from cloakgp.release.base import PlanBase
+from cloakgp.release.base import Answered, PlanBase
 
 PREDICT = ("constant", "gp", "integral")
 
@@ -59,42 +57,73 @@ class Occupancy(NamedTuple):
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class BinningPlan(PlanBase["BinningRelease"]):
+class BinningRelease(Answered):
+    """Bins that may be published. Made by :meth:`BinningPlan.release`."""
+
+    plan: BinningPlan
+
+    @property
+    def bin_means(self) -> FloatArray:
+        """(bins,) noisy mean of each occupied bin."""
+        m = self.plan.measurement
+        means: FloatArray = m.lower + self.z.astype(np.float64) * m.step / self.plan.counts
+        return means
+
+    @property
+    def mean(self) -> FloatArray:
+        """(P,) predictions at the planned test points."""
+        mean: FloatArray = self.predict(self.plan.X_star)
+        return mean
+
+    @one_blas_thread()
+    def predict(self, X: Any, *, return_std: bool = False) -> Any:
+        """Predictions anywhere, free. With `return_std`, the std of a GP's prediction of f, or for
+        constant predictions that of the privacy noise."""
+        plan = self.plan
+        gain, std = plan.reading(as_points(X, "X", plan.X.shape[1], plan.columns))
+        mean = plan.mean + gain @ (self.bin_means - plan.mean)
+        return (mean, std) if return_std else mean
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The test points as a table: the prediction, and the std of the privacy noise."""
+        plan = self.plan
+        numbers = {"prediction": self.mean, "noise_std": plan.noise_std}
+        return showing.frame(plan.columns, plan.X_star, numbers, backend)
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        mark = "INSECURE " if c.insecure else ""
+        return (
+            f"<{mark}BinningRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.n_measurements} bins>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class BinningPlan(PlanBase[BinningRelease]):
     """Which bins will be released, and with how much noise. Made by :func:`plan`; never saw y."""
 
-    X: FloatArray
     X_star: FloatArray
     measurement: Measurement
     """The sums of y over the occupied bins."""
-    edges: tuple[FloatArray, ...]
+    edges: tuple[FloatArray, ...] = ()
     """The bins' edges along each input; none for :func:`local`."""
-    certificate: Certificate
+    boxes: Boxes | None = None
+    """The occupied bins, in the order of `counts` and `bin_means`; None for :func:`local`."""
     mean: float
     """The prediction that no bin moves."""
     kernel: Kernel | None
     """Of the GP through the bins' means; None where a bin's mean is the prediction."""
-    sites: Any
+    sites: FloatArray
     """Where the means stand: centres, boxes, or the rows themselves."""
-    variances: FloatArray
-    """(bins,) of each mean about the GP's f: privacy noise, and the outcomes' scatter."""
-    columns: Columns | None = None
-    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+    scatter: FloatArray
+    """(bins,) variances of the means about the GP's f, privacy noise not counted."""
+
+    _result = BinningRelease
 
     @property
     def counts(self) -> IntArray:
         """(bins,) rows in each occupied bin."""
         return self.measurement.counts
-
-    @cached_property
-    def _numbers(self) -> IntArray:
-        """(bins,) of the occupied bins, rising."""
-        return np.unique(_bin_numbers(self.X, self.edges))
-
-    @cached_property
-    def boxes(self) -> Boxes | None:
-        """The occupied bins, in the order of `counts` and `bin_means`; None for :func:`local`."""
-        return _boxes(self._numbers, self.edges) if self.edges else None
 
     @property
     def occupancy(self) -> Occupancy:
@@ -133,39 +162,26 @@ class BinningPlan(PlanBase["BinningRelease"]):
         words: dict[str, Any] = {"format": "cloakgp-binning", "certificate": self.certificate.to_dict()}
         words |= {"bounds": [m.lower, m.upper], "mean": self.mean, "kernel": kernel}
         words |= {"partition": self.partition}
-        arrays = {"X": self.X, "X_star": self.X_star, "labels": m.labels, "sites": np.asarray(self.sites)}
-        arrays |= {"variances": self.variances} | {f"edges{i}": cut for i, cut in enumerate(self.edges)}
+        arrays = {"X": self.X, "X_star": self.X_star, "labels": m.labels, "sites": self.sites}
+        arrays |= {"scatter": self.scatter} | {f"edges{i}": cut for i, cut in enumerate(self.edges)}
         return str(container.seal(words, arrays)["sha256"])
 
-    @cached_property
-    def _factor(self) -> Any:
-        assert self.kernel is not None
-        gram = self.kernel(self.sites, self.sites)
-        check_covariance(gram)
-        return gentle_cholesky(gram, self.variances)[0]
+    def reading(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How predictions at X are made of the bins' means, (n, bins), and their std, (n,).
 
-    def _points(self, X: FloatArray) -> Any:
-        return Points(X) if isinstance(self.sites, Boxes) else X
-
-    def _cross(self, X: FloatArray) -> FloatArray:
-        assert self.kernel is not None
-        return np.asarray(self.kernel(self._points(X), self.sites))
+        The std of a GP's prediction of f; for constant predictions, that of the privacy noise.
+        """
+        if self.kernel is None:
+            occupied = np.unique(_bin_numbers(self.X, self.edges))
+            gain = np.equal.outer(_bin_numbers(X, self.edges), occupied).astype(np.float64)
+            return gain, np.sqrt(gain**2 @ self.bin_noise_std**2)
+        points = X if self.sites.shape[1] == X.shape[1] else np.asarray(Points(X))
+        gp = ExactGP(self.kernel, self.bin_noise_std**2 + self.scatter, self.sites, points)
+        return gp.columns(slice(None)), np.sqrt(gp.posterior_variance)
 
     def gain(self, X: FloatArray) -> FloatArray:
         """(n, bins): how predictions at X move with the bins' means."""
-        if self.kernel is None:
-            return np.equal.outer(_bin_numbers(X, self.edges), self._numbers).astype(np.float64)
-        gain: FloatArray = cho_solve(self._factor, self._cross(X).T, check_finite=False).T
-        return gain
-
-    def std(self, X: FloatArray) -> FloatArray:
-        """(n,) std of a GP's prediction of f at X, or for constant predictions that of the privacy noise."""
-        if self.kernel is None:
-            return self.noise_at(X)
-        prior = np.asarray(self.kernel.diag(self._points(X)), dtype=np.float64)
-        explained = np.einsum("ij,ij->i", self.gain(X), self._cross(X))
-        std: FloatArray = np.sqrt(np.maximum(prior - explained, 0.0))
-        return std
+        return self.reading(X)[0]
 
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise on a prediction at `X`."""
@@ -179,66 +195,11 @@ class BinningPlan(PlanBase["BinningRelease"]):
         check_unit(self.certificate, self.measurement.unit)
         return measure(self.measurement, y, missing, names=names_in(self.columns))
 
-    def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> BinningRelease:
-        plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
-        return BinningRelease(plan, answer, receipt)
-
     def __repr__(self) -> str:
         c = self.certificate
         return (
             f"<BinningPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {self.measurement.noise} noise, "
             f"{c.n_rows} rows, {self.occupancy}>"
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class BinningRelease:
-    """Bins that may be published. Made by :meth:`BinningPlan.release`."""
-
-    plan: BinningPlan
-    z: IntArray
-    """(bins,) noisy sums, as integers: all that y left behind."""
-    receipt: Receipt | None = None
-    """Where the release stands in the ledger that paid for it."""
-
-    @property
-    def bin_means(self) -> FloatArray:
-        """(bins,) noisy mean of each occupied bin."""
-        m = self.plan.measurement
-        means: FloatArray = m.lower + self.z.astype(np.float64) * m.step / self.plan.counts
-        return means
-
-    @property
-    def mean(self) -> FloatArray:
-        """(P,) predictions at the planned test points."""
-        mean: FloatArray = self.predict(self.plan.X_star)
-        return mean
-
-    @property
-    def certificate(self) -> Certificate:
-        """The guarantee."""
-        return self.plan.certificate
-
-    @one_blas_thread()
-    def predict(self, X: Any, *, return_std: bool = False) -> Any:
-        """Predictions anywhere, free. With `return_std`, the std of a GP's prediction of f, or for
-        constant predictions that of the privacy noise."""
-        plan = self.plan
-        X = as_points(X, "X", plan.X.shape[1], plan.columns)
-        mean = plan.mean + plan.gain(X) @ (self.bin_means - plan.mean)
-        return (mean, plan.std(X)) if return_std else mean
-
-    def to_frame(self, *, backend: str = "pandas") -> Any:
-        """The test points as a table: the prediction, and the std of the privacy noise."""
-        plan = self.plan
-        numbers = {"prediction": self.mean, "noise_std": plan.noise_std}
-        return showing.frame(plan.columns, plan.X_star, numbers, backend)
-
-    def __repr__(self) -> str:
-        c = self.certificate
-        mark = "INSECURE " if c.insecure else ""
-        return (
-            f"<{mark}BinningRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.n_measurements} bins>"
         )
 
 
@@ -312,9 +273,10 @@ def plan(
             raise ArgumentError(name, expected)
     numbers, labels, counts = np.unique(number, return_inverse=True, return_counts=True)
     groups, boxes = Groups(frozen(labels), frozen(counts.astype(np.int64))), _boxes(numbers, cuts)
-    sites = boxes if predict == "integral" else boxes.lower / 2 + boxes.upper / 2
-    sums = _sums(given, groups, pair, epsilon, delta, mechanism)
-    return _planned(given, X_star, sums, cuts, level, kernel, sites, variance / counts)
+    sites = np.asarray(boxes) if predict == "integral" else boxes.lower / 2 + boxes.upper / 2
+    where: Any = {"edges": cuts, "boxes": boxes, "sites": frozen(sites), "scatter": frozen(variance / counts)}
+    promised = epsilon, delta, mechanism
+    return _planned(given, X_star, groups, pair, promised, mean=level, kernel=kernel, **where)
 
 
 @named
@@ -341,28 +303,31 @@ def local(
     given = as_inputs(X, people, ids=ids)
     model, rows = GaussianProcess(kernel, noise, bounds, mean), checks.matrix(given.X, "X")
     model.check_rows(len(rows))
-    sums = _sums(given, None, model.one_pair("binning"), epsilon, delta, mechanism)
-    return _planned(given, X_star, sums, (), model.level, model.kernel, rows, model.noise)
+    pair, promised = model.one_pair("binning"), (epsilon, delta, mechanism)
+    where: Any = {"sites": rows, "scatter": np.broadcast_to(model.noise, len(rows))}
+    return _planned(given, X_star, None, pair, promised, mean=model.level, kernel=model.kernel, **where)
 
 
 def _planned(
     given: PublicInputs,
     X_star: Any,
-    m: Measurement,
-    edges: tuple[FloatArray, ...],
-    mean: float,
-    kernel: Kernel | None,
-    sites: Any,
-    variances: Any,
+    groups: Groups | None,
+    bounds: tuple[float, float],
+    promised: tuple[Any, Any, Any],
+    **reader: Any,
 ) -> BinningPlan:
-    """A plan of these sums; `variances` of the means about f are without privacy noise."""
-    X = checks.matrix(given.X, "X")
+    """A plan of sums over bins, or of every single row; `reader` says what is made of the means."""
+    X, (epsilon, delta, mechanism) = checks.matrix(given.X, "X"), promised
+    pure, who = checks.choice(mechanism, "mechanism", NOISES) == LAPLACE, given.shared(len(X))
+    if delta is not None and pure:
+        raise ArgumentError("delta", "must be left out: Laplace noise has none", repr(delta))
+    epsilon, delta = promise(epsilon, delta, len(X) if who is None else who.n_people)
+    m = make_sums(len(X), groups, bounds, epsilon, 0.0 if pure else delta, mechanism, who)
     X_star = as_points(X_star, "X_star", X.shape[1], given.columns)
-    noise_variances, pure = (m.noise_scale / m.counts) ** 2, m.noise == LAPLACE
     part = designed(
         m,
         bound="exact",
-        objective=float(np.mean(noise_variances)),
+        objective=float(np.mean((m.noise_scale / m.counts) ** 2)),
         lower_bound=math.inf,  # no better design: one that measures sums of bins has no less noise on any
         iterations=0,
         status=CLOSED_FORM,
@@ -371,28 +336,11 @@ def _planned(
     )
     calibration = "Laplace" if pure else "analytic"
     certificate = certify_one(m, m.mu(), part, calibration=calibration, design="bins", unbiased=True)
-    total = frozen(noise_variances + variances)
-    made = BinningPlan(X, X_star, m, edges, certificate, mean, kernel, sites, total, given.columns)
-    made.std(X_star[:1])  # a kernel that does not work must say so now, not when y has been spent
+    what: Any = {"X": X, "X_star": X_star, "measurement": m, "certificate": certificate}
+    made = BinningPlan(columns=given.columns, **what, **reader)
+    # A kernel that does not work must say so now, not when y has been spent.
     assert np.isfinite(made.noise_std).all()
     return made
-
-
-def _sums(
-    given: PublicInputs,
-    groups: Groups | None,
-    bounds: tuple[float, float],
-    epsilon: Any,
-    delta: Any,
-    mechanism: str,
-) -> Measurement:
-    """The sums over bins, or every single row, that keep this promise."""
-    n_rows, pure = len(given.X), checks.choice(mechanism, "mechanism", NOISES) == LAPLACE
-    if delta is not None and pure:
-        raise ArgumentError("delta", "must be left out: Laplace noise has none", repr(delta))
-    who = given.shared(n_rows)
-    epsilon, delta = promise(epsilon, delta, n_rows if who is None else who.n_people)
-    return make_sums(n_rows, groups, bounds, epsilon, 0.0 if pure else delta, mechanism, who)
 
 
 def make_sums(
@@ -429,10 +377,6 @@ def make_sums(
 
 
 def _kernel(kernel: Any, predict: str) -> Kernel:
-    if kernel is None:
-        raise ArgumentError(
-            "kernel", f"must be given for predict={predict!r}, such as cloakgp.kernels.EQ(...)"
-        )
     checked: Kernel = as_kernel(kernel)
     if predict == "integral":
         return over_boxes(checked)

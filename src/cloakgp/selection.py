@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from cloakgp import designs
 from cloakgp.core import accounting, checks
 from cloakgp.core import calibration as calibrate
 from cloakgp.core.checks import FloatArray, IntArray, frozen
@@ -27,12 +26,12 @@ from cloakgp.data.people import ALIKE, People, as_within, for_people
 from cloakgp.files import container
 from cloakgp.gp import GP
 from cloakgp.kernels import Kernel
-from cloakgp.ledger.chain import Receipt
 from cloakgp.measure.certificate import ids_lines
-from cloakgp.measure.cross_validation import FOLD_LIMIT, LOSSES, Fold, Scores, as_folds, make_scores, weights
-from cloakgp.measure.unit import OUTCOME, PERSON
+from cloakgp.measure.cross_validation import LOSSES, Fold, Scores, as_folds, make_scores, residuals
+from cloakgp.measure.unit import check_unit
 from cloakgp.model.outcome import REAL
-from cloakgp.release.base import PlanBase
+from cloakgp.release.base import Answered, PlanBase
+from cloakgp.release.plan import Plan
 
 WORKING = 8 * 2**30
 """Bytes that a model's matrices may take: its covariances, their factor and their inverse."""
@@ -45,8 +44,6 @@ class SelectionCertificate:
     epsilon: float
     unit: str
     neighbours: str
-    spend: str
-    insecure: bool
     loss: str
     loss_clip: float
     n_candidates: int
@@ -61,6 +58,8 @@ class SelectionCertificate:
     """The release whose noise was counted, in words; None if none was."""
     ids: str = ALIKE
     """How people's ids were compared, as in a release's certificate."""
+    spend: str = "each selection made from a plan spends this once more"
+    insecure: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -82,26 +81,20 @@ class SelectionCertificate:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Selection:
+class Selection(Answered):
     """A model that was chosen privately. Using it further is free; nothing else of y came out."""
 
     plan: SelectionPlan
-    index: int
-    """Where the model stands in the plan's candidates."""
-    certificate: SelectionCertificate
-    receipt: Receipt | None = None
-    """Where the selection stands in the ledger that paid for it."""
+
+    @property
+    def index(self) -> int:
+        """Where the model stands in the plan's candidates: all that y left behind."""
+        return int(self.z[0])
 
     @property
     def gp(self) -> GP:
         """The chosen model."""
         return self.plan.candidates[self.index]
-
-    @property
-    def z(self) -> IntArray:
-        """All that y left behind, as a ledger keeps it: the index."""
-        return np.array([self.index])
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -123,33 +116,27 @@ class PrivateStudy:
         return f"<PrivateStudy of {len(self.losses)} candidates: PRIVATE, computed from y without noise>"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SelectionPlan(PlanBase[Selection]):
     """How a model will be chosen. Made by :func:`plan_selection`; never saw y, so it is public."""
 
     candidates: tuple[GP, ...]
-    X: FloatArray
+    folds: tuple[Fold, ...]
     scores: Scores
-    certificate: SelectionCertificate
-    columns: Columns | None = None
-    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
-    rows: TableRows | None = None
+    rows: TableRows | None
     """Which rows of the table count."""
 
-    @property
-    def epsilon(self) -> float:
-        """What one selection spends: that of the scores, by which the choice is drawn."""
-        return self.scores.epsilon
+    _result = Selection
 
     @property
     def sensitivity(self) -> float:
         """How far one row of y, or all of one person's, can move the summed loss of any candidate."""
-        return self.certificate.sensitivity
+        return float(self.certificate.sensitivity)
 
     @property
     def cost(self) -> accounting.Exponential:
         """What one selection spends, for :func:`cloakgp.core.accounting.compose`."""
-        return accounting.Exponential(self.epsilon)
+        return accounting.Exponential(self.scores.epsilon)
 
     @property
     def partition(self) -> str:
@@ -160,14 +147,11 @@ class SelectionPlan(PlanBase[Selection]):
     def digest(self) -> str:
         """SHA-256 of the plan: the same candidates, inputs, folds and settings give the same."""
         scores = self.scores
-        integers = [
-            [container.digest(array) for array in arrays]
-            for each in (scores.matrices, scores.offsets)
-            for arrays in each
-        ]
         # Costs as texts, since they may go beyond 64 bits.
         lattice = [scores.statistic.y_bits, scores.matrix_bits, scores.shift]
         reached = [*lattice, scores.sensitivity, scores.clip, *map(str, scores.costs)]
+        several = scores.matrices, scores.offsets
+        integers = [container.digest(array) for arrays in several for array in arrays]
         return self._sealed(certificate=self.certificate.to_dict(), reached=reached, integers=integers)
 
     @cached_property
@@ -185,7 +169,7 @@ class SelectionPlan(PlanBase[Selection]):
             **more,
         }
         arrays: dict[str, container.Array] = {"X": self.X}
-        for number, (train, test) in enumerate(self.scores.folds):
+        for number, (train, test) in enumerate(self.folds):
             arrays |= {f"train{number}": train, f"test{number}": test}
         return str(container.seal(words, arrays)["sha256"])
 
@@ -210,11 +194,10 @@ class SelectionPlan(PlanBase[Selection]):
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import choose
 
+        check_unit(self.certificate, self.scores.unit)
+        if self.certificate.epsilon != self.scores.epsilon:
+            raise AssertionError("certificate is for another epsilon than the scores")
         return np.array([choose(self.scores, y, missing, self.rows, names_in(self.columns))])
-
-    def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Selection:
-        certificate = replace(self.certificate, epsilon=self.scores.epsilon, insecure=insecure)
-        return Selection(self, int(answer[0]), certificate, receipt)
 
     def custodian_probabilities(self, y: Any, *, missing: str = "error") -> PrivateStudy:
         """NOT PRIVATE: with which probability each candidate would be chosen, computed from y itself.
@@ -313,34 +296,29 @@ def plan_selection(
     if who is not None:  # as a plan with these people counts their rows
         counted = tuple(replace(gp, noise=for_people(gp.noise, who, within)) for gp in models)
     pairs = as_folds(folds, X, who)
-    _check_size(pairs, len(models), len(X))
-    to_come = None if plan_for is None else _to_come(plan_for, X, who, within, given.columns)
+    _check_size(sum(len(test) for _, test in pairs), len(models), len(X))
 
-    costs = [0.0] * len(models)
-    with Progress("planning the selection", len(models) * (1 if to_come is None else 2)) as progress:
-        for number, gp in enumerate(models if to_come else ()):
-            costs[number] = _noise_cost(gp.plan(X, **(to_come or {})), loss)
+    costs, words = [0.0] * len(models), None
+    with Progress("planning the selection", len(models) * (1 if plan_for is None else 2)) as progress:
+        for number, gp in enumerate(models if plan_for is not None else ()):
+            release = _to_come(plan_for, gp, X, who, within, given.columns)
+            costs[number], c = _noise_cost(release, loss), release.certificate
+            words = f"a ({c.epsilon:g}, {c.delta:g})-DP release, {c.how}, {len(release.X_star)} test points"
             progress.advance()
         scores = make_scores(
-            weights(counted, X, pairs, progress.advance),
-            pairs,
+            residuals(counted, X, pairs, progress.advance),
             means=[gp.level for gp in models],
             costs=costs,
             bounds=bounds,
-            n_rows=len(X),
             loss=loss,
             clip=clip,
             epsilon=epsilon,
             people=who,
         )
     scores.check()
-    unit = OUTCOME if who is None else PERSON
     certificate = SelectionCertificate(
-        epsilon=epsilon,
-        unit=unit.name,
-        neighbours=unit.neighbours,
-        spend="each selection made from a plan spends this once more",
-        insecure=False,
+        epsilon,
+        *scores.unit,
         loss=loss,
         loss_clip=clip,
         n_candidates=len(models),
@@ -348,10 +326,11 @@ def plan_selection(
         n_folds=len(pairs),
         n_tested=scores.n_tested,
         sensitivity=scores.sensitivity * scores.step,
-        plan_for=None if to_come is None else _said(**to_come),
+        plan_for=words,
         ids=ALIKE if who is None else who.ids,
     )
-    return SelectionPlan(models, X, scores, certificate, given.columns, given.rows)
+    about: Any = {"X": X, "columns": given.columns, "rows": given.rows, "folds": pairs}
+    return SelectionPlan(candidates=models, scores=scores, certificate=certificate, **about)
 
 
 def _models(given: Any) -> tuple[GP, ...]:
@@ -389,7 +368,7 @@ def _numbers(gp: GP) -> tuple[Any, ...]:
     return gp.noise if isinstance(gp.noise, float) else container.digest(gp.noise), gp.mean
 
 
-def _check_size(folds: Sequence[Fold], n_candidates: int, n_rows: int, limit: int = 4 * 2**30) -> None:
+def _check_size(n_tested: int, n_candidates: int, n_rows: int, limit: int = 4 * 2**30) -> None:
     """Refuse what would not fit before any work is done: a plan's integers take `limit` bytes at most."""
     if working_bytes(n_rows) > WORKING:
         gib = f"{working_bytes(n_rows) / 2**30:.1f} GiB of memory, above the limit of {WORKING / 2**30:g}"
@@ -398,14 +377,10 @@ def _check_size(folds: Sequence[Fold], n_candidates: int, n_rows: int, limit: in
         message = Message(f"They would need {gib}. {advice}", Phrase.LEARN_MODEL, spent)
         expected = "must have few enough rows for the exact GPs that are compared"
         raise ArgumentError("X", expected, f"{n_rows} rows", message)
-    largest = max(len(test) for _, test in folds)
-    if largest >= FOLD_LIMIT:
-        expected = f"must test fewer than {FOLD_LIMIT} rows each"
-        raise ArgumentError("folds", expected, str(largest), "Use more folds.")
-    needed = 4 * n_candidates * sum(len(train) * len(test) for train, test in folds)
+    needed = 4 * n_candidates * n_tested * n_rows
     if needed > limit:
         expected = f"must need at most {limit / 2**30:g} GiB of memory, with these candidates"
-        remedy = "Use fewer folds, fewer candidates, or folds on a part of the rows."
+        remedy = "Use fewer folds, fewer candidates, or folds that test fewer rows."
         raise ArgumentError("folds", expected, f"{needed / 2**30:.1f} GiB", remedy)
 
 
@@ -415,29 +390,24 @@ def working_bytes(n_rows: int) -> int:
 
 
 def _to_come(
-    plan_for: Any, X: FloatArray, who: People | None, within: float, columns: Columns | None
-) -> dict[str, Any]:
-    """What the release that is to follow is planned with."""
+    plan_for: Any, gp: GP, X: FloatArray, who: People | None, within: float, columns: Columns | None
+) -> Plan:
+    """The plan of the release that is to follow, with this model."""
     try:
         X_star, epsilon, delta, design = plan_for
     except (TypeError, ValueError):
         expected = "must be (X_star, epsilon, delta, design), the release that is to follow"
         raise ArgumentError("plan_for", expected) from None
+    people = None if who is None else who.labels
     try:
-        epsilon, delta = calibrate.promise(epsilon, delta, len(X) if who is None else who.n_people)
         X_star = as_points(X_star, "X_star", X.shape[1], columns)
-        checks.choice(design, "design", designs.DESIGNS)
+        promise: Any = {"epsilon": epsilon, "delta": delta, "design": design}
+        return gp.plan(X, X_star=X_star, people=people, within=within, **promise)
     except ArgumentError as error:
         raise error.inside("plan_for") from None
-    promised = {"X_star": X_star, "epsilon": epsilon, "delta": delta, "design": design}
-    return promised | {"people": None if who is None else who.labels, "within": within}
 
 
-def _said(X_star: FloatArray, epsilon: float, delta: float, design: str, **_: Any) -> str:
-    return f"a ({epsilon:g}, {delta:g})-DP release, {design} design, {len(X_star)} test points"
-
-
-def _noise_cost(plan: Any, loss: str) -> float:
+def _noise_cost(plan: Plan, loss: str) -> float:
     """What privacy noise adds to the expected loss of one prediction.
 
     Squared loss: the noise's variance. Absolute loss: the mean size of Gaussian noise of that

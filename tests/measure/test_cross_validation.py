@@ -19,6 +19,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 
+import measured
 from cloakgp import GP
 from cloakgp.core.errors import ArgumentError
 from cloakgp.kernels import EQ, Linear, Matern12
@@ -26,10 +27,9 @@ from cloakgp.measure.cross_validation import (
     CLIP_BITS,
     MATRIX_BITS,
     Y_BITS,
-    Fold,
     as_folds,
     make_scores,
-    weights,
+    residuals,
 )
 from cloakgp.private import room
 
@@ -125,10 +125,10 @@ FOLDS = {
 @pytest.mark.parametrize("kind", FOLDS)
 def test_weights_are_the_textbooks(model, kind):
     pairs, gp = as_folds(FOLDS[kind], X), MODELS[model]
-    (found,) = weights([gp], X, pairs, lambda: None)
+    (found,) = residuals([gp], X, pairs, lambda: None)
     tolerance = 1e-3 if model == "tiny noise" else 1e-9
-    for C, (train, test) in zip(found, pairs, strict=True):
-        np.testing.assert_allclose(C, textbook(gp, train, test), rtol=0, atol=tolerance)
+    expected = measured.residuals([textbook(gp, *fold) for fold in pairs], pairs, len(X))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
 def test_a_kernel_is_evaluated_once_for_models_side_by_side():
@@ -139,13 +139,13 @@ def test_a_kernel_is_evaluated_once_for_models_side_by_side():
         return EQ(2.0)(A, B)
 
     gps = [GP(kernel, noise, (0, 1)) for noise in (0.1, 0.2, 0.3)]
-    list(weights(gps, X, as_folds(4, X), lambda: None))
+    list(residuals(gps, X, as_folds(4, X), lambda: None))
     assert calls == [20]
 
 
 def test_kernels_that_are_none_are_refused():
     with pytest.raises(ValueError, match="kernel must return a positive semi-definite"):
-        list(weights([GP(lambda A, B: -EQ(1.0)(A, B), 1.0, (0, 1))], X, as_folds(4, X), lambda: None))
+        list(residuals([GP(lambda A, B: -EQ(1.0)(A, B), 1.0, (0, 1))], X, as_folds(4, X), lambda: None))
 
 
 # Scores
@@ -153,19 +153,22 @@ def test_kernels_that_are_none_are_refused():
 BOUNDS = (-2.0, 6.0)
 
 
+def in_folds(weights, n_rows=9):
+    """R of three folds with weights of these shapes."""
+    pairs = as_folds(3, np.empty((n_rows, 1)))
+    return measured.residuals([weights(len(test), len(train)) for train, test in pairs], pairs, n_rows)
+
+
 def some_scores(seed=0, size=0.3, n_rows=9, n_candidates=3, **changes):
     random = np.random.default_rng(seed)
-    pairs = as_folds(3, np.empty((n_rows, 1)))
     arguments = {
-        "weights": [
-            [size * random.normal(size=(len(fold.test), len(fold.train))) for fold in pairs]
+        "residuals": [
+            in_folds(lambda test, train: size * random.normal(size=(test, train)), n_rows)
             for _ in range(n_candidates)
         ],
-        "folds": pairs,
         "means": [1.0] * n_candidates,
         "costs": [0.0] * n_candidates,
         "bounds": BOUNDS,
-        "n_rows": n_rows,
         "loss": "squared",
         "clip": 2.0,
         "epsilon": 1.0,
@@ -176,13 +179,12 @@ def some_scores(seed=0, size=0.3, n_rows=9, n_candidates=3, **changes):
 def by_hand(scores, y_int):
     """The scores in Python integers, straight from their definition."""
     result = []
-    for matrices, offsets, cost in zip(scores.matrices, scores.offsets, scores.costs, strict=True):
+    for matrix, offset, cost in zip(scores.matrices, scores.offsets, scores.costs, strict=True):
         total = cost
-        for matrix, offset, (train, test) in zip(matrices, offsets, scores.folds, strict=True):
-            for row, shift, i in zip(matrix.tolist(), offset.tolist(), test.tolist(), strict=True):
-                predicted = sum(c * y_int[j] for c, j in zip(row, train.tolist(), strict=True))
-                error = min(abs(2**scores.matrix_bits * y_int[i] - predicted - shift), scores.clip)
-                total += error**2 if scores.loss == "squared" else error
+        for row, shift in zip(matrix.tolist(), offset.tolist(), strict=True):
+            residual = sum(c * y for c, y in zip(row, y_int, strict=True)) - shift
+            error = min(abs(residual), scores.clip)
+            total += error**2 if scores.loss == "squared" else error
         result.append(total // 2**scores.shift)
     return result
 
@@ -195,16 +197,11 @@ def effect_by_hand(scores):
         t = min(s, T)
         return t * (2 * T - t) if scores.loss == "squared" else t
 
-    for matrices in scores.matrices:
-        for j in range(scores.n_rows):
-            effect = 0
-            for matrix, (train, test) in zip(matrices, scores.folds, strict=True):
-                if j in test:
-                    effect += change(2 ** (scores.matrix_bits + scores.statistic.y_bits))
-                elif j in train:
-                    column = matrix[:, train.tolist().index(j)].tolist()
-                    effect += sum(change(abs(c) << scores.statistic.y_bits) for c in column)
-            largest = max(largest, effect)
+    for matrix in scores.matrices:
+        effects = (
+            sum(change(abs(c) << scores.statistic.y_bits) for c in column) for column in matrix.T.tolist()
+        )
+        largest = max(largest, *effects)
     return largest
 
 
@@ -228,6 +225,18 @@ def test_the_private_room_computes_the_definition(seed, shares, loss, size, mean
     assert found.dtype == np.int64
     assert found.tolist() == by_hand(scores, y_int)
     assert found.max() < 2**53
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+def test_more_tests_than_are_added_up_at_a_time(loss):
+    """None is forgotten, and none counts twice, whether of losses or of what a row can do to them."""
+    tests = np.random.default_rng(0).uniform(-1.0, 1.0, (2500, 2))
+    scores = some_scores(residuals=[tests], means=[0.5], costs=[0.0], loss=loss, clip=3.0)
+    scores.check()
+    y_int = room.integers_of(scores.statistic, np.array([6.0, 1.0]))[0][:, 0].tolist()
+    assert room._exact_scores(scores, np.array([6.0, 1.0]), "error").tolist() == by_hand(scores, y_int)
+    least = effect_by_hand(scores) // 2**scores.shift + 1
+    assert least <= scores.sensitivity <= least * (1 + 2e-9) + 1
 
 
 @given(st.lists(st.one_of(st.sampled_from([0, 2**CLIP_BITS - 1]), st.integers(0, 2**CLIP_BITS - 1))))
@@ -257,8 +266,8 @@ def test_the_sensitivity_is_the_lemmas_rounded_up(seed, loss, size, clip):
 
 def test_a_clip_beyond_every_residual_costs_no_more_than_one_at_it():
     """With weights 0 no residual passes the width of the bounds."""
-    zero = [[np.zeros((3, 6))] * 3]
-    huge, wide = (some_scores(weights=zero, means=[-2.0], costs=[0.0], clip=c) for c in (70.0, 8.0))
+    zero = [in_folds(lambda *shape: np.zeros(shape))]
+    huge, wide = (some_scores(residuals=zero, means=[-2.0], costs=[0.0], clip=c) for c in (70.0, 8.0))
     assert huge.clip == wide.clip
     assert huge.sensitivity == wide.sensitivity
 
@@ -277,21 +286,21 @@ def test_costs_are_public_and_capped():
 def test_one_lattice_for_all_is_as_fine_as_fits(size):
     """Large weights of one candidate make all coarser, and nothing else."""
     random = np.random.default_rng(0)
-    small = [0.1 * random.normal(size=(3, 6)) for _ in range(3)]
-    large = [np.full((3, 6), size)] * 3
-    scores = some_scores(weights=[small, large], means=[1.0] * 2, costs=[0.0] * 2)
+    small = in_folds(lambda *shape: 0.1 * random.normal(size=shape))
+    large = in_folds(lambda *shape: np.full(shape, size))
+    scores = some_scores(residuals=[small, large], means=[1.0] * 2, costs=[0.0] * 2)
     scores.check()
     bits = scores.matrix_bits
     assert bits == MATRIX_BITS if size <= 16.0 else bits < MATRIX_BITS
-    for matrix, C in zip(scores.matrices[0] + scores.matrices[1], small + large, strict=True):
+    for matrix, R in zip(scores.matrices, (small, large), strict=True):
         assert not matrix.flags.writeable
         assert np.abs(matrix.astype(np.int64)).sum(axis=1).max() << Y_BITS < 2**53
-        np.testing.assert_allclose(matrix, np.ldexp(C, bits), atol=1.0)
+        np.testing.assert_allclose(matrix, np.ldexp(R, bits), atol=1.0)
 
 
 def test_weights_beyond_reason_are_refused():
     with pytest.raises(ArgumentError, match="larger noise variance") as caught:
-        some_scores(weights=[[np.full((3, 6), 2.0**30)] * 3], means=[1.0], costs=[0.0])
+        some_scores(residuals=[np.full((9, 9), 2.0**30)], means=[1.0], costs=[0.0])
     assert caught.value.name == "candidates"
 
 
@@ -299,8 +308,8 @@ def test_weights_beyond_reason_are_refused():
 
 
 def each(function):
-    """The same of every matrix, or offset, of every fold and candidate."""
-    return lambda several: tuple(tuple(function(one) for one in of_one) for of_one in several)
+    """The same of every candidate's matrix, or offset."""
+    return lambda several: tuple(map(function, several))
 
 
 BROKEN = {
@@ -327,18 +336,13 @@ BROKEN = {
     ],
     "candidates do not match": [lambda s: {"costs": (0, 0)}, lambda s: {"matrices": ()}],
     "loss is not": [lambda s: {"loss": "log"}],
-    "match its fold": [lambda s: {"matrices": (*s.matrices[:2], s.matrices[2][:2])}],
+    "same tests of the same rows": [
+        lambda s: {"matrices": (*s.matrices[:2], s.matrices[2][:2])},
+        lambda s: {"matrices": (*s.matrices[:2], s.matrices[2][:, :5])},
+    ],
     "matrix is too large": [lambda s: {"matrices": each(lambda c: c.astype(np.int64))(s.matrices)}],
     "offset is too large": [lambda s: {"offsets": each(lambda c: c + 2**61)(s.offsets)}],
     "offset does not match": [lambda s: {"offsets": each(lambda c: c[:1])(s.offsets)}],
-    "uses a row twice": [lambda s: {"folds": tuple(Fold(f.train, f.train[:3]) for f in s.folds)}],
-    "not there": [
-        lambda s: {"folds": tuple(Fold(f.train + 9, f.test) for f in s.folds)},
-        lambda s: {"n_rows": 5},
-    ],
-    "tests too many rows": [
-        lambda s: {"n_rows": 2**13 + 1, "folds": (Fold(np.array([0]), np.arange(1, 2**13 + 1)),)}
-    ],
 }
 
 

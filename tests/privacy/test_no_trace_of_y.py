@@ -43,7 +43,7 @@ from privacy_helpers import (
 
 import cloakgp
 import measured
-from cloakgp import Plan, Release, estimators
+from cloakgp import Plan, Release, binning, estimators
 from cloakgp.kernels import EQ
 from cloakgp.measure.statistics import Distance
 from cloakgp.private import outcomes, room
@@ -75,7 +75,7 @@ GRID = np.linspace(-0.1, 1.1, 7)[:, None]
 def without_noise(plan, z):
     """The predictions that a release would hold."""
     if hasattr(plan, "bin_noise_std"):
-        return plan._made_of(z, None, False).bin_means
+        return binning.BinningRelease(plan, z).bin_means
     release = with_answer(plan, z)
     return release.mean if plan.function is None else release.query(GRID)
 

@@ -22,8 +22,9 @@ import cloakgp
 from cloakgp.data.people import as_people
 from cloakgp.kernels import EQ, Matern12
 from cloakgp.measure import cross_validation as scoring
-from cloakgp.measure.cross_validation import Fold, Scores, as_folds, make_scores
+from cloakgp.measure.cross_validation import Scores, as_folds, make_scores
 from cloakgp.private import room
+from measured import residuals
 
 LOSSES = ("squared", "absolute")
 
@@ -56,19 +57,17 @@ def designs(draw):
     random = np.random.default_rng(seed)
     n_candidates = draw(st.integers(1, 3))
     size = draw(st.sampled_from([1e-7, 1e-3, 0.1, 1.0, 20.0]))
-    weights = [
+    each = [
         [size * random.normal(size=(len(fold.test), len(fold.train))) for fold in folds]
         for _ in range(n_candidates)
     ]
     width = draw(st.sampled_from([1.0, 8.0, 1e-50, 3e40]))
     ids = draw(st.none() | st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows))
     return make_scores(
-        weights,
-        folds,
-        means=[width * draw(st.sampled_from([-1e30, -0.3, 0.0, 0.5, 1.0, 7.0])) for _ in weights],
-        costs=[width * random.uniform(0, 3) for _ in weights],
+        [residuals(weights, folds, n_rows) for weights in each],
+        means=[width * draw(st.sampled_from([-1e30, -0.3, 0.0, 0.5, 1.0, 7.0])) for _ in each],
+        costs=[width * random.uniform(0, 3) for _ in each],
         bounds=(0.0, width),
-        n_rows=n_rows,
         loss=draw(st.sampled_from(LOSSES)),
         clip=width * draw(st.sampled_from([1e-3, 0.1, 0.25, 0.5, 1.0, 4.0])),
         epsilon=1.0,
@@ -112,11 +111,11 @@ def replaced(shares, row, other):
     return [*shares[:row], other, *shares[row + 1 :]]
 
 
-def hunt(scores):
+def hunt(scores, folds):
     """The largest move that simple attacks find, in units of the declared sensitivity."""
     edge = min(1.0, scores.clip / 2.0 ** (scores.statistic.y_bits + scores.matrix_bits))
     worst = 0.0
-    for train, test in scores.folds:
+    for train, test in folds:
         for tested, trained in [(0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (edge, 0.0), (1 - edge, 1.0)]:
             shares = np.full(scores.n_rows, 0.0)
             shares[train], shares[test] = trained, tested
@@ -155,13 +154,12 @@ def tight(loss="squared", weight=-0.3, n_tested=5, clip=0.5, mine=1, **changes):
     `mine` rows are one person's, if they are several: then the promise is to people.
     """
     own, rows = np.arange(mine), np.arange(mine, n_tested + mine)
+    weights = np.full((n_tested, mine), weight / mine), np.zeros((mine, n_tested))
     arguments = {
-        "weights": [[np.full((n_tested, mine), weight / mine), np.zeros((mine, n_tested))]],
-        "folds": (Fold(own, rows), Fold(rows, own)),
+        "residuals": [residuals(weights, ((own, rows), (rows, own)), n_tested + mine)],
         "means": [0.0],
         "costs": [0.0],
         "bounds": (0.0, 1.0),
-        "n_rows": n_tested + mine,
         "loss": loss,
         "clip": clip,
         "epsilon": 1.0,
@@ -194,20 +192,20 @@ def test_models_on_many_folds(loss):
     gps = cloakgp.candidates(kernel=EQ, lengthscale=[0.05, 0.3], noise=[1e-3, 0.1], bounds=(0.0, 1.0))
     for folds in (4, ShuffleSplit(20, test_size=0.3, random_state=0), KFold(3)):
         plan = cloakgp.plan_selection(gps, X, epsilon=1.0, folds=folds, loss=loss)
-        assert 0.01 < hunt(plan.scores) <= 1
+        assert 0.01 < hunt(plan.scores, plan.folds) <= 1
 
 
 # ------------------------------------------------------------------------------- the paper's bound
 
 
-def with_the_papers_bound(scores):
+def with_the_papers_bound(plan):
     """9 d^2 for the row where it is tested, and d^2 max_j |c_jk|^2 in the K - 1 other folds."""
-    squared = [
-        sorted(
-            float((np.ldexp(m.astype(float), -scores.matrix_bits) ** 2).sum(axis=0).max()) for m in matrices
-        )
-        for matrices in scores.matrices
-    ]
+    scores, squared = plan.scores, []
+    ends = np.cumsum([len(test) for _, test in plan.folds])
+    for matrix in scores.matrices:
+        folds = np.split(np.ldexp(matrix.astype(float), -scores.matrix_bits), ends[:-1])
+        each = zip(folds, plan.folds, strict=True)
+        squared.append(sorted((C[:, train] ** 2).sum(axis=0).max() for C, (train, _) in each))
     width = scores.statistic.upper - scores.statistic.lower
     bound = width**2 * max(9 + sum(each[1:]) for each in squared)
     return replace(scores, sensitivity=int(bound / scores.step) + 1)
@@ -232,7 +230,7 @@ def test_the_papers_bound_has_a_counter_example(no_check):
 
     A residual e that moves by s changes its square by s (2e + s), where the paper has s^2.
     """
-    paper = with_the_papers_bound(clustered_plan().scores)
+    paper = with_the_papers_bound(clustered_plan())
     shares = [0.0] + [1.0] * 9 + [0.0] * 300
     pair = shares, replaced(shares, 0, 1.0)
     ratio = largest_move(paper, *pair)
@@ -257,15 +255,15 @@ BUGS = {  # of how many rows, whose is planted, and what
     ),
     "training forgotten": (
         *(1, "_largest_effect"),
-        lambda scores, matrices: _right_effect(scores, [np.zeros_like(m) for m in matrices]),
+        lambda scores, R: _right_effect(scores, np.where(2**scores.matrix_bits == R, R, 0)),
     ),
     "a fold forgotten": (
         *(2, "_largest_effect"),
-        lambda scores, matrices: _right_effect(replace(scores, folds=scores.folds[:1]), matrices[:1]),
+        lambda scores, R: _right_effect(scores, R[:5]),
     ),
     "one row of a person": (
         *(2, "_largest_effect"),
-        lambda scores, matrices: _right_effect(replace(scores, people=None), matrices),
+        lambda scores, R: _right_effect(replace(scores, people=None), R),
     ),
     "half of it": (*(1, "_largest_effect"), lambda *given: _right_effect(*given) // 2),
 }
@@ -334,7 +332,7 @@ def three_candidates(epsilon=2.0):
 def check_distribution(plan, y, counts):
     """Counts are as the exponential mechanism's probabilities say (p-value above 1e-9)."""
     scores = np.array(room.custodian_scores(plan.scores, y, "error"), dtype=float)
-    odds = np.exp(-plan.epsilon * (scores - scores.min()) / (2 * plan.scores.sensitivity))
+    odds = np.exp(-plan.scores.epsilon * (scores - scores.min()) / (2 * plan.scores.sensitivity))
     expected = odds / odds.sum() * counts.sum()
     require(expected.min() > 100, "too few draws")
     statistic = float(((counts - expected) ** 2 / expected).sum())

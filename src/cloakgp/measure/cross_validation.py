@@ -1,14 +1,15 @@
-"""Cross-validation without y: folds, the weights between their rows, and losses in public integers.
+"""Cross-validation without y: folds, what they make of y, and losses in public integers.
 
-In fold k of a candidate the tested outcomes are predicted by ``mean + C (y[train] - mean)`` with a public
-matrix C. Folds may depend on X, never on y: no stratifying. A candidate's score is the summed loss of its
-residuals ``y[test] - mean - C (y[train] - mean)``, min(e^2, T^2) or min(|e|, T), over all folds. With
-C_int = rint(2^a C) and y_int in [0, 2^b],
+In a fold of a candidate the tested outcomes are predicted by ``mean + C (y[train] - mean)`` with a public
+matrix C. Folds may depend on X, never on y: no stratifying. So all residuals of a candidate are R (y - mean)
+with one public matrix R: a row for each test of each fold, with 1 where the outcome is tested and -C where
+others train. Its score is the sum of min(e^2, T^2) or min(|e|, T) over these residuals e. With
+R_int = rint(2^a R) and y_int in [0, 2^b],
 
-    residual = 2^a y_int[test] - C_int y_int[train] - offset,        score = (sum of losses + cost) >> c
+    residual = R_int y_int - offset,        score = (sum of losses + cost) >> c
 
 are exact integers, so that no rounding can add to what one row of y can change. How much that is
-(lemma 11 of ``docs/proofs.md``) depends on |C_int| alone: if a residual moves by at most s, its loss moves
+(lemma 11 of ``docs/proofs.md``) depends on |R_int| alone: if a residual moves by at most s, its loss moves
 by at most h(s) = t (2T - t), t = min(s, T), for squared loss and h(s) = min(s, T) for absolute loss. Where
 the promise is to people, s counts all rows of one person.
 """
@@ -20,6 +21,7 @@ import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,17 +33,16 @@ from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.data.blas import blas_threads
+from cloakgp.data.chunks import steps
 from cloakgp.data.people import People
-from cloakgp.kernels import Kernel
 from cloakgp.measure.statistics import Inside
+from cloakgp.measure.unit import OUTCOME, PERSON, Unit
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.model.smoothers import Rows, check_covariance, gentle_cholesky
 
 LOSSES = ("squared", "absolute")
 Y_BITS, MATRIX_BITS = 18, 26  # finest lattice: beyond it nothing is gained
 CLIP_BITS = 48  # the clip T stays below 2^48, so that squares split into two 24-bit limbs
-FOLD_LIMIT = 2**13
-"""Tested rows of a fold are fewer, so that sums of its limbs stay below 2^61."""
 _OFFSET_LIMIT = 2**60  # beyond it a residual is clipped whatever y is
 _SCORE_BITS = 52  # floats hold scores and the noise on them exactly
 
@@ -101,44 +102,42 @@ def _checked(pair: Any, number: int, n_rows: int) -> Fold:
         raise ArgumentError(f"folds[{number}]", expected, reprlib.repr(pair), _REMEDY) from None
     for rows, which in ((train, "[0] (train)"), (test, "[1] (test)")):
         name = f"folds[{number}]{which}"
-        if rows.ndim != 1 or rows.size == 0:
-            raise ArgumentError(name, "must be a vector of row numbers, at least one", reprlib.repr(rows))
-        if rows.dtype.kind not in "iu":
+        if rows.size and rows.dtype.kind not in "iu":
             remedy = "For a mask m, use m.nonzero()[0]."
             raise ArgumentTypeError(name, "must hold whole numbers", f"dtype {rows.dtype}", remedy)
-        if rows.min() < 0 or rows.max() >= n_rows:
-            expected = f"must be from 0 to {n_rows - 1}, the rows of X"
-            raise ArgumentError(name, expected, f"{rows.min()} to {rows.max()}")
-        if len(np.unique(rows)) < len(rows):
-            raise ArgumentError(name, "must not repeat a row; some are there twice")
+        if rows.ndim != 1 or not 0 < len(np.intersect1d(rows, np.arange(n_rows))) == rows.size:
+            expected = f"must be a vector of row numbers from 0 to {n_rows - 1}, at least one and none twice"
+            raise ArgumentError(name, expected, reprlib.repr(rows))
     if np.isin(test, train).any():
         raise ArgumentError(f"folds[{number}]", "must not test rows that it trains on; some are in both")
     return Fold(frozen(train.astype(np.intp)), frozen(test.astype(np.intp)))
 
 
-def weights(
+def residuals(
     gps: Sequence[GaussianProcess], X: FloatArray, folds: Sequence[Fold], advance: Callable[[], None]
-) -> Iterator[list[FloatArray]]:
-    """For each model, the matrices C of its folds. `advance` is called after each model."""
-    kernel: Kernel | None = None
-    gram = np.empty((0, 0))
-    for gp in gps:
+) -> Iterator[FloatArray]:
+    """For each model, its matrix R, (tests of all folds, N). `advance` is called after each model."""
+    for kernel, several in groupby(gps, lambda gp: gp.kernel):  # those with one should stand side by side
         with blas_threads(len(X)):
-            if kernel is None or gp.kernel != kernel:  # models with one kernel should stand side by side
-                kernel = gp.kernel
-                gram = kernel(X, X)
-                check_covariance(gram)
-            noise = np.broadcast_to(np.asarray(gp.noise, dtype=np.float64), (len(X),))
-            matrices = [_weights(gram, noise, *fold) for fold in folds]
-        yield matrices
-        advance()
+            gram = kernel(X, X)
+            check_covariance(gram)
+        for gp in several:
+            with blas_threads(len(X)):
+                R = _residuals(gram, np.broadcast_to(gp.noise, len(X)), folds)
+            yield R
+            advance()
 
 
-def _weights(gram: FloatArray, noise: FloatArray, train: Rows, test: Rows) -> FloatArray:
-    """C = K_t,train (K_train + S_train)^-1 (Rasmussen & Williams 2006, algorithm 2.1)."""
-    factor, _ = gentle_cholesky(gram[np.ix_(train, train)], noise[train])
-    C: FloatArray = cho_solve(factor, gram[np.ix_(train, test)], check_finite=False).T
-    return C
+def _residuals(gram: FloatArray, noise: FloatArray, folds: Sequence[Fold]) -> FloatArray:
+    R, first = np.zeros((sum(len(test) for _, test in folds), len(gram))), 0
+    for train, test in folds:
+        rows = R[first : first + len(test)]
+        # C = K_t,train (K_train + S_train)^-1 (Rasmussen & Williams 2006, algorithm 2.1)
+        factor, _ = gentle_cholesky(gram[np.ix_(train, train)], noise[train])
+        rows[:, train] = -cho_solve(factor, gram[np.ix_(train, test)], check_finite=False).T
+        rows[np.arange(len(test)), test] = 1.0
+        first += len(test)
+    return R
 
 
 # Scores
@@ -148,30 +147,38 @@ def _weights(gram: FloatArray, noise: FloatArray, train: Rows, test: Rows) -> Fl
 class Scores:
     """The integers from which y becomes one score per candidate, and the promise about them."""
 
-    matrices: tuple[tuple[SmallIntArray, ...], ...]
-    """For each candidate and fold, (n tested, n trained): C_int."""
-    offsets: tuple[tuple[IntArray, ...], ...]
-    """For each candidate and fold, (n tested,): what the prior mean adds."""
-    folds: tuple[Fold, ...]
-    costs: tuple[int, ...]
-    """For each candidate, what is added to its loss in public."""
+    matrices: tuple[SmallIntArray, ...]
+    """For each candidate, (tests, N): R_int."""
+    offsets: tuple[IntArray, ...]
+    """For each candidate, (tests,): what the prior mean adds."""
     loss: str
     clip: int
     statistic: Inside
     """How outcomes become integers."""
     matrix_bits: int
-    shift: int
-    sensitivity: int
-    """How far one row of y, or all of one person's, can move a score: what the noise is scaled to."""
-    n_rows: int
     epsilon: float
     people: People | None = None
     """Who has which rows, if the promise is to each person; None if it is to each row."""
+    costs: tuple[int, ...] = ()
+    """For each candidate, what is added to its loss in public."""
+    shift: int = 0
+    sensitivity: int = 0
+    """How far one row of y, or all of one person's, can move a score: what the noise is scaled to."""
 
     @property
     def n_tested(self) -> int:
         """Residuals per candidate, over all folds."""
-        return sum(len(test) for _, test in self.folds)
+        return len(self.matrices[0])
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of y."""
+        return int(self.matrices[0].shape[1])
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the noise is made for."""
+        return OUTCOME if self.people is None else PERSON
 
     @property
     def step(self) -> float:
@@ -183,7 +190,7 @@ class Scores:
     def largest_total(self) -> int:
         """No candidate's score, before the shift, can be larger."""
         worst: int = self.clip**2 if self.loss == "squared" else self.clip
-        return self.n_tested * worst + max(self.costs)
+        return self.n_tested * worst + max(self.costs, default=0)
 
     @property
     def scale(self) -> float:
@@ -194,7 +201,17 @@ class Scores:
 
     def check(self) -> None:
         """Raise unless the sensitivity provably holds for these integers; y is not needed to tell."""
-        self._check_shapes()
+        if not len(self.matrices) == len(self.offsets) == len(self.costs) > 0:
+            raise AssertionError("candidates do not match")
+        shape = self.n_tested, self.n_rows
+        if any(matrix.shape != shape for matrix in self.matrices):
+            raise AssertionError("matrices are not for the same tests of the same rows")
+        if any(offset.shape != shape[:1] for offset in self.offsets):
+            raise AssertionError("an offset does not match its tests")
+        if self.loss not in LOSSES:
+            raise AssertionError("loss is not a known one")
+        if self.people is not None and self.people.n_rows != self.n_rows:
+            raise AssertionError("people are not those of as many rows")
         self._check_exactness()
         if not 0 < self.epsilon < math.inf:
             raise AssertionError("epsilon is not a positive number")
@@ -208,57 +225,35 @@ class Scores:
         """
         return (max(map(self._largest_effect, self.matrices)) >> shift) + 1
 
-    def _check_shapes(self) -> None:
-        if not len(self.matrices) == len(self.offsets) == len(self.costs) > 0:
-            raise AssertionError("candidates do not match")
-        if self.loss not in LOSSES:
-            raise AssertionError("loss is not a known one")
-        if self.people is not None and self.people.n_rows != self.n_rows:
-            raise AssertionError("people are not those of as many rows")
-        for train, test in self.folds:
-            used = np.concatenate([train, test])
-            if used.min() < 0 or used.max() >= self.n_rows or len(np.unique(used)) < len(used):
-                raise AssertionError("a fold uses a row twice, or one that is not there")
-            if len(test) >= FOLD_LIMIT:
-                raise AssertionError("a fold tests too many rows")
-        shapes = [(len(test), len(train)) for train, test in self.folds]
-        for matrices, offsets in zip(self.matrices, self.offsets, strict=True):
-            if [matrix.shape for matrix in matrices] != shapes:
-                raise AssertionError("a matrix does not match its fold")
-            if [offset.shape for offset in offsets] != [shape[:1] for shape in shapes]:
-                raise AssertionError("an offset does not match its fold")
-
     def _check_exactness(self) -> None:
         """No product or sum in the private room can round or wrap, in whatever order it is formed."""
         y_bits = self.statistic.y_bits
         if not (0 < self.clip < 2**CLIP_BITS and 0 < y_bits <= 30 and 0 <= self.matrix_bits <= 30):
             raise AssertionError("the lattice is too fine")
-        for matrix in (matrix for matrices in self.matrices for matrix in matrices):
+        for matrix in self.matrices:
             if matrix.dtype != np.int32 or _row_sum(matrix) << y_bits >= 2**53:  # floats hold all below
                 raise AssertionError("a matrix is too large for exact products")
-        for offset in (offset for offsets in self.offsets for offset in offsets):
+        for offset in self.offsets:
             if offset.dtype != np.int64 or offset.min() < -_OFFSET_LIMIT or offset.max() > _OFFSET_LIMIT:
                 raise AssertionError("an offset is too large")
         if min(self.costs) < 0 or self.largest_total >> self.shift >= 2 * 2**_SCORE_BITS:
             raise AssertionError("scores could overflow")
 
-    def _largest_effect(self, matrices: Sequence[SmallIntArray]) -> int:
+    def _largest_effect(self, matrix: SmallIntArray) -> int:
         """How far one row, or one person, can move the summed loss of a candidate: in steps, rounded up."""
-        n = self.n_rows if self.people is None else self.people.n_people
-        labels = np.arange(n) if self.people is None else self.people.labels
-        effect = np.zeros(n)
-        for matrix, (train, test) in zip(matrices, self.folds, strict=True):
+        labels = np.arange(self.n_rows) if self.people is None else self.people.labels
+        at = np.arange(self.n_rows), labels
+        whose = sparse.csr_array((np.ones(self.n_rows), at))
+        effect = np.zeros(whose.shape[1])
+        for some in steps(len(matrix)):
             # How far the rows of each together move each residual: integers below 2^53, which floats hold.
-            at = np.arange(len(train)), labels[train]
-            whose = sparse.csr_array((np.ones(len(train)), at), shape=(len(train), n))
-            moves = np.asarray(np.abs(matrix.astype(np.float64)) @ whose)
-            moves[np.arange(len(test)), labels[test]] += 2.0**self.matrix_bits
+            moves = np.abs(matrix[some].astype(np.float64)) @ whose
             moves = np.ldexp(moves, self.statistic.y_bits)
             effect += _loss_change(moves, self.clip, self.loss).sum(axis=0)
         # Each loss change is one product of exact integers, rounded once, and no term of the sums is
         # negative, so n terms sum to within a relative (n + 1) 2^-53 of the exact value: below 5e-10 for
         # n up to 2^22. The factor covers that, and the rounding of the product with it.
-        if self.n_tested + len(self.folds) > 2**22:
+        if len(matrix) > 2**22:
             raise AssertionError("too many losses to bound the rounding of their sum")
         return math.ceil(float(effect.max()) * (1 + 1e-9))
 
@@ -270,68 +265,53 @@ def _loss_change(move: FloatArray, clip: int, loss: str) -> FloatArray:
 
 
 def make_scores(
-    weights: Iterable[list[FloatArray]],
-    folds: tuple[Fold, ...],
+    residuals: Iterable[FloatArray],
     *,
     means: Sequence[float],
     costs: Sequence[float],
     bounds: tuple[float, float],
-    n_rows: int,
     loss: str,
     clip: float,
     epsilon: float,
     people: People | None = None,
 ) -> Scores:
-    """Quantise every candidate's weights on one lattice, and find the sensitivity of the integers.
+    """Quantise every candidate's matrix R on one lattice, and find the sensitivity of the integers.
 
     `costs` are per tested point, in the loss's unit; `clip` is in y's unit.
     """
-    quantised = [[quantise(C) for C in candidate] for candidate in weights]
-    matrix_bits = min(bits for candidate in quantised for _, bits in candidate)
-    matrices = tuple(
-        tuple(coarsen(matrix, bits - matrix_bits) for matrix, bits in candidate) for candidate in quantised
-    )
+    quantised = [quantise(R) for R in residuals]
+    matrix_bits = min(bits for _, bits in quantised)
+    matrices = tuple(coarsen(matrix, bits - matrix_bits) for matrix, bits in quantised)
     lower, upper = bounds
-    offsets = tuple(
-        tuple(offset_of(matrix, (mean - lower) / (upper - lower), matrix_bits) for matrix in candidate)
-        for candidate, mean in zip(matrices, means, strict=True)
-    )
+    shares = ((mean - lower) / (upper - lower) for mean in means)
+    offsets = tuple(offset_of(matrix, share) for matrix, share in zip(matrices, shares, strict=True))
     # No residual is larger than this, so a larger clip would be the same loss with a worse bound.
-    rows = max(_row_sum(matrix) for candidate in matrices for matrix in candidate)
-    offset = max(int(np.abs(offset).max()) for candidate in offsets for offset in candidate)
-    largest_residual = (((1 << matrix_bits) + rows) << Y_BITS) + offset
+    largest_residual = max(map(_row_sum, matrices)) << Y_BITS
+    largest_residual += max(int(np.abs(offset).max()) for offset in offsets)
     draft = Scores(
         matrices=matrices,
         offsets=offsets,
-        folds=folds,
-        costs=(0,) * len(matrices),
         loss=loss,
         clip=min(round(math.ldexp(clip / (upper - lower), matrix_bits + Y_BITS)), largest_residual),
         statistic=Inside(lower, upper, Y_BITS),
         matrix_bits=matrix_bits,
-        shift=0,
-        sensitivity=0,
-        n_rows=n_rows,
         epsilon=epsilon,
         people=people,
     )
     # Of 1,000 clips per tested point, at most: who costs more is not chosen anyway.
-    steps = Fraction(draft.step)
-    exact = tuple(
-        min(1000 * draft.largest_total, int(Fraction(cost) / steps * draft.n_tested)) for cost in costs
-    )
+    steps_each = draft.n_tested / Fraction(draft.step)
+    exact = tuple(min(1000 * draft.largest_total, int(Fraction(cost) * steps_each)) for cost in costs)
     costly = replace(draft, costs=exact)
     shift = max(0, costly.largest_total.bit_length() - _SCORE_BITS)  # as fine as floats of scores allow
     return replace(costly, shift=shift, sensitivity=draft.least_sensitivity(shift))
 
 
-def quantise(C: FloatArray) -> tuple[SmallIntArray, int]:
-    """C in integers, as finely as keeps products with y_int exact, and the bits after the point."""
-    rows = float(np.abs(C).sum(axis=1).max())
-    # |C_int| below 2^31 and its row sums, times 2^Y_BITS, below 2^53; one bit is for rounding.
-    tiny = 1e-300  # of no weights at all
-    largest = float(np.abs(C).max())
-    room = min(30.0 - math.log2(largest + tiny), 52.0 - Y_BITS - math.log2(rows + tiny))
+def quantise(R: FloatArray) -> tuple[SmallIntArray, int]:
+    """R in integers, as finely as keeps products with y_int exact, and the bits after the point."""
+    size = np.abs(R)
+    rows = float(size.sum(axis=1).max())
+    # |R_int| below 2^31 and its row sums, times 2^Y_BITS, below 2^53; one bit is for rounding.
+    room = min(30.0 - math.log2(size.max()), 52.0 - Y_BITS - math.log2(rows))
     bits = math.floor(min(MATRIX_BITS, room))
     if bits < 8:
         raise ArgumentError(
@@ -340,7 +320,7 @@ def quantise(C: FloatArray) -> tuple[SmallIntArray, int]:
             "on far more noise than signal",
             remedy="Give it a larger noise variance.",
         )
-    return np.rint(np.ldexp(C, bits)).astype(np.int32), bits
+    return np.rint(np.ldexp(R, bits)).astype(np.int32), bits
 
 
 def coarsen(matrix: SmallIntArray, by: int) -> SmallIntArray:
@@ -351,14 +331,14 @@ def coarsen(matrix: SmallIntArray, by: int) -> SmallIntArray:
     return matrix
 
 
-def offset_of(matrix: SmallIntArray, share: float, matrix_bits: int) -> IntArray:
+def offset_of(matrix: SmallIntArray, share: float) -> IntArray:
     """What a prior mean, given as a share of the bounds, contributes to each residual."""
-    left = 2.0**matrix_bits - matrix.sum(axis=1, dtype=np.int64).astype(np.float64)
-    limit = float(_OFFSET_LIMIT)
-    offset: IntArray = frozen(np.rint(np.clip(share * 2.0**Y_BITS * left, -limit, limit)).astype(np.int64))
+    limit, sums = float(_OFFSET_LIMIT), matrix.sum(axis=1, dtype=np.int64).astype(np.float64)
+    offset: IntArray = frozen(np.rint(np.clip(share * 2.0**Y_BITS * sums, -limit, limit)).astype(np.int64))
     return offset
 
 
 def _row_sum(matrix: SmallIntArray) -> int:
     """Largest sum of absolute values in a row, exactly."""
-    return int(np.abs(matrix.astype(np.int64)).sum(axis=1).max())
+    sums = (np.abs(matrix[some].astype(np.int64)).sum(axis=1).max() for some in steps(len(matrix)))
+    return int(max(sums))

@@ -299,21 +299,19 @@ def _exact_scores(
     integers, usable = integers_of(scores.statistic, numeric(kept(y, scores.n_rows)[:]))
     _check_complete(np.count_nonzero(usable) == len(usable), missing)
     y_int = integers[:, 0]
-    totals = [_summed_loss(scores, candidate, y_int) for candidate in range(len(scores.matrices))]
-    exact = [(total + cost) >> scores.shift for total, cost in zip(totals, scores.costs, strict=True)]
+    own = zip(scores.matrices, scores.offsets, scores.costs, strict=True)
+    exact = [(_summed_loss(scores, R, offset, y_int) + cost) >> scores.shift for R, offset, cost in own]
     return np.array(exact, dtype=np.int64)
 
 
-def _summed_loss(scores: Scores, candidate: int, y_int: IntArray) -> int:
+def _summed_loss(scores: Scores, R: NDArray[np.int32], offset: IntArray, y_int: IntArray) -> int:
     """The clipped losses of one candidate over all folds, exactly."""
     as_float = y_int.astype(np.float64)
     total = 0
-    for fold, (train, test) in enumerate(scores.folds):
+    for some in steps(len(R)):
         # Every product and partial sum is an integer below 2^53, as scores.check() made sure, so this
         # is exact whatever the order in which BLAS adds.
-        matrix = scores.matrices[candidate][fold].astype(np.float64)
-        predicted = (matrix @ as_float[train]).astype(np.int64)
-        residual = y_int[test] * 2**scores.matrix_bits - predicted - scores.offsets[candidate][fold]
+        residual = (R[some].astype(np.float64) @ as_float).astype(np.int64) - offset[some]
         clipped = np.minimum(np.abs(residual), scores.clip)
         total += _sum_of_squares(clipped) if scores.loss == "squared" else int(clipped.sum())
     return total

@@ -1,20 +1,19 @@
 """What plans of one answer, of bins and of selections, do: release, be charged, put on record, recovered.
 
-Each says what it costs, how it measures y (through one door of the private room), and what it
-makes of the noisy integers. How these are paid for and marked is written here, once.
+Each says what it costs and how it measures y, through one door of the private room. How the noisy integers
+are paid for, marked and handed on is written here, once.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
-
-import numpy as np
+from typing import Any, ClassVar, Generic, TypeVar
 
 from cloakgp import testing
 from cloakgp.core.accounting import Event
-from cloakgp.core.checks import IntArray, frozen
+from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.data.columns import Columns
 from cloakgp.files import container
 from cloakgp.ledger import charging
@@ -38,12 +37,33 @@ def naming(ledger: Any, found: Reads, columns: Columns | None) -> Any:
     return book if reads == book.reads else book.naming(**vars(reads))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Answered:
+    """What may be published: the noisy integers of one private step, with the plan that they are read by."""
+
+    plan: Any
+    z: IntArray
+    """All that y left behind, as a ledger keeps it."""
+    receipt: Receipt | None = None
+    """Where the release stands in the ledger that paid for it."""
+
+    @property
+    def certificate(self) -> Any:
+        """The guarantee."""
+        return self.plan.certificate
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PlanBase(ABC, Generic[Released]):
     """A public plan for one private step."""
 
+    X: FloatArray
     certificate: Any
-    X: Any
-    """Public inputs; None where the plan is made not to show them, or holds only their digest."""
+    columns: Columns | None
+    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+
+    _result: ClassVar[Any]
+    """What comes out: made of the plan, noisy integers and a receipt."""
 
     @property
     @abstractmethod
@@ -62,8 +82,8 @@ class PlanBase(ABC, Generic[Released]):
 
     @cached_property
     def inputs_digest(self) -> str:
-        """SHA-256 of the inputs, for the ledger; empty where the plan is made not to show them."""
-        return "" if self.X is None else container.digest(np.asarray(self.X))
+        """SHA-256 of the inputs, for the ledger."""
+        return container.digest(self.X)
 
     @property
     def unit(self) -> str:
@@ -99,10 +119,6 @@ class PlanBase(ABC, Generic[Released]):
     def _measure(self, y: Any, missing: str) -> IntArray:
         """The noisy integers: y goes through a door of the private room, and nowhere else."""
 
-    @abstractmethod
-    def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Released:
-        """What comes out, from the noisy integers."""
-
     def release(
         self,
         y: Any,
@@ -137,7 +153,7 @@ class PlanBase(ABC, Generic[Released]):
             A name for this request, unlike any other of the data set's. Asked again after a crash, the
             ledger gives the same answer for nothing.
         """
-        ledger = naming(ledger, self._reads(y), getattr(self, "columns", None))
+        ledger = naming(ledger, self._reads(y), self.columns)
         with charging.charge(self, Account(ledger, dataset, why, request)) as charge:
             if charge.answer is None:
                 charge.answer = self._measure(y, missing)
@@ -153,4 +169,6 @@ class PlanBase(ABC, Generic[Released]):
     def _released(self, charge: Charge) -> Released:
         assert charge.answer is not None
         insecure = charge.receipt is None and testing.insecure_generator() is not None
-        return self._made_of(frozen(charge.answer), charge.receipt, insecure)
+        marked = replace(self, certificate=replace(self.certificate, insecure=insecure))
+        released: Released = self._result(marked, frozen(charge.answer), charge.receipt)
+        return released

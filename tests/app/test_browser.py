@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -96,7 +95,7 @@ def test_a_newcomer_gets_from_a_csv_file_to_a_report(window: Watched, tmp_path: 
     page.locator("summary", has_text=re.compile(r"In \d stages")).click()
     expect(stages.first).to_contain_text("120")
     got = {}
-    for what in ("csv", "file", "report", "script", "notebook"):
+    for what in ("csv", "file", "report", "script"):
         with page.expect_download() as waiting:
             page.locator(f"[data-what={what}]").click()
         got[what] = tmp_path / waiting.value.suggested_filename
@@ -108,7 +107,6 @@ def test_a_newcomer_gets_from_a_csv_file_to_a_report(window: Watched, tmp_path: 
     assert len(got["csv"].read_text().splitlines()) == 26
     cloakgp.verify(got["file"])
     compile(got["script"].read_text(encoding="utf-8"), "script", "exec")
-    assert json.loads(got["notebook"].read_text(encoding="utf-8"))["cells"]
     assert not any(
         secret[:9] in path.read_bytes().decode("latin-1") for secret in SECRETS for path in got.values()
     )

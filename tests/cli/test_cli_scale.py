@@ -1,6 +1,7 @@
 """Many rows on the command line: inducing inputs, inputs that no file holds, devices and clusters."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def test_inducing_inputs_of_ones_own_are_kept_in_the_plan_file():
     Path("places.csv").write_text("age\n10\n40\n70\n")
     good(f"{PLAN} --inducing places.csv -o plan.json")
     assert settings()["inducing"] == [[10.0], [40.0], [70.0]]
-    assert "3 inducing inputs (dtc)" in good("show plan.json").out
+    assert re.search(r"inducing +3", good("show plan.json").out)
     Path("places.csv").unlink()
     good(RELEASE)
     assert cloakgp.load("heights.cloak").plan.gp.inducing.tolist() == [[10.0], [40.0], [70.0]]

@@ -51,9 +51,8 @@ REFUSED = {
         f"{PLAN} --kernel EQ(1)": "at far.csv",
         LEARN: "kernels best|classes yes|stages 0|categories ward|season age week",
         f"{LEARN} --protect rows": "box age 90 0|levels age 7",
-        f"{LEARN} {BOX}": "missing-inputs drop|cells 0|rows 0",
-        f"{LEARN} {BOX} --people name": "max-rows 0",
-        f"{LEARN} {BOX} --people name --max-rows 1": "n-people 0",
+        f"{LEARN} {BOX}": "missing-inputs drop|cells 0",
+        f"{LEARN} {BOX} --people name --n-people 40": "max-rows 0",
     },
     "release": {f"{RELEASE} --yes": f"{PAYS}|again ' 2'|{WORDS}"},
     "plot": {
@@ -98,7 +97,19 @@ def lines_of(command):
 
 # Names of columns, files and addresses, which the commands look at themselves, and words for labels.
 OWN = {"dask", "decimal", "encoding", "folder", "head", "host", "inputs", "inputs_from", "missing", "out"}
-OWN |= {"outcome", "output", "people", "picture", "port", "protect", "release", "then_at", "tls"}
+OWN |= {
+    "n_people",
+    "rows",
+    "outcome",
+    "output",
+    "people",
+    "picture",
+    "port",
+    "protect",
+    "release",
+    "then_at",
+    "tls",
+}
 
 
 def test_no_option_is_left_out():
@@ -225,7 +236,6 @@ WRONG = {
     f"{LEARN} --compare": "--compare is for real outcomes",
     f"{PLAN} --compare --design mse": "leave out --design",
     f"{KNOWN} --outcome count --compare": "--compare is for real outcomes",
-    f"{LEARN} --bounds 0 2,000": "--bounds: 2,000 may be 2000 or 2. Write 2000 or 2.",
     f"plan wide.csv --inputs {','.join(f'a{i}' for i in range(11))} --output y --bounds 0 1 --epsilon 1 "
     "--delta 0.01": "--inputs must have at most 10 columns",
     f"{ROWS}": "--box age LO HI, or --levels age A,B,...",
@@ -234,7 +244,7 @@ WRONG = {
     f"{ROWS} --box age 0 old": "--box age must have two numbers",
     f"{ROWS} --box age 0": "requires 3 arguments",
     f"{LEARN} {BOX} --cells many": "--cells must be a whole number, or NAME=N",
-    f"{LEARN} {BOX} --people name --max-rows 3 --rows 40": "the number of rows is private",
+    f"{LEARN} {BOX} --people name --max-rows 3 --rows 40": "Their number is private then",
     f"{FREE} --then-at grid:5": "--then-at and --then-epsilon go together",
     f"{FREE} --kernel EQ(5.0)": "candidate 3 must differ",
     MODELS.replace("--noise 2", "") + " --epsilon 1 --no-ledger": "",

@@ -14,6 +14,7 @@ from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import InputError
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.kernels.specs import is_custom
+from cloakgp.plots import learned_settings
 from cloakgp.posterior.model_check import ModelCheck
 from cloakgp.release.opening import load_release
 from cloakgp.release.plan import Plan
@@ -218,3 +219,24 @@ def noise_of(release: Release) -> FloatArray:
     if release.plan.function is None:
         return release.noise_std
     return release.plan.released_noise(default_points(release))
+
+
+def learned(release: Release, inputs: Sequence[str], output: str) -> list[tuple[str, str, FloatArray]]:
+    """What was learned, if the model was: each thing, whose unit it has, and how much it is in each model.
+
+    Its unit is a column's, or nothing of a share.
+    """
+    settings, outcome = learned_settings(release), release.plan.outcome
+    if not settings:
+        return []
+    best, own = settings[0], outcome.link is None
+    unit = output if own else ""  # else it is of a function behind the probability, or the rate
+    found = [("size of the signal", unit, [one.signal**0.5 for one in settings])]
+    for place, column in enumerate(best.numeric):
+        what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {inputs[column]}"
+        found.append((what, inputs[column], [one.lengthscale[place] for one in settings]))
+    for place, part in enumerate(best.parts(inputs)):
+        found.append((f"share of {part}", "", [one.form[2][place] for one in settings]))
+    if outcome.scattered:
+        found.append((outcome.noise_words, unit, [one.noise**0.5 if own else one.noise for one in settings]))
+    return [(what, unit, np.array(values)) for what, unit, values in found]

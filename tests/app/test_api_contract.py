@@ -51,6 +51,7 @@ CHANCE = {name: value for name, value in BEHIND.items() if name != "bounds"}
 MODES = {"output": "mode", "outcome": "classes", "classes": ["car", "bus", "train"]}
 KINDS: dict[str, tuple[dict[str, Any], str]] = {
     "known": (KNOWN, "one row"),
+    "inducing": ({**KNOWN, "inducing": 12}, "one row"),
     "function": ({**KNOWN, "kind": "function"}, "one row"),
     "learned": (LEARNED, "one row"),
     "people": ({**KNOWN, **PEOPLE}, "one person"),

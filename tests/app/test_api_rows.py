@@ -58,7 +58,7 @@ def visits(tmp_path):
 
 @pytest.mark.parametrize("dataset", BUDGETS)
 def test_before_the_release_no_cell_is_read(visits, monkeypatch, dataset):
-    for name in ("read_columns", "read_ids", "read_words"):
+    for name in ("read_ids", "read_csv", "open_parquet"):
         monkeypatch.setattr(tables, name, lambda *_, **__: pytest.fail("a cell was read"))
     client, settings = visits.client(), BUDGETS[dataset]
     assert client.post("/api/preview", json=settings).status_code == 200

@@ -95,13 +95,6 @@ def test_tables_pictures_and_reports_have_the_names():
     assert "Süd" in report
 
 
-def test_an_empty_input_is_named_by_its_row_with_what_to_do():
-    write_visits()
-    refused = run(PLAN)
-    assert refused.code == 2
-    assert "row 8 does not. Leave such rows out (for a plan, with --missing-inputs drop" in refused.err
-
-
 def test_a_slip_of_the_pen_makes_no_category():
     Path("slip.csv").write_text("age,height\n1,2\n4o,3\n")
     refused = run("plan slip.csv --inputs age --output height --bounds 0 9 --epsilon 1 --delta 0.01")

@@ -259,16 +259,17 @@ def _with_points(words: Any, form: Format) -> Any:
     return trimmed
 
 
-def check_numbers(
+def _checked_numbers(
     path: PathLike, column: str, words: Any, form: Format, remedy: str = "Encode dates and categories first."
-) -> None:
-    """Raise, with row numbers, if a cell of a public column is not a number."""
-    if numbers_in(words, form) is not None:
-        return
+) -> FloatArray:
+    """A public column's cells as numbers; raises, with row numbers, if one is something else."""
+    if (numbers := numbers_in(words, form)) is not None:
+        return numbers
     from pyarrow import compute
 
     fine = compute.match_substring_regex(_with_points(words, form), _AS_NUMBER, ignore_case=True)
     _refuse(path, column, "must hold numbers", ~fine.fill_null(True).to_numpy(zero_copy_only=False), remedy)
+    raise irregular(path)
 
 
 def check_complete(path: PathLike, column: str, values: FloatArray) -> None:
@@ -407,15 +408,16 @@ def _read_table(
 
 
 def _found(path: PathLike, name: str, words: Any, form: Format, category: bool) -> Cells:
-    """A column by its cells."""
-    numbers = numbers_in(words, form)
-    whole = numbers is not None and bool((np.isnan(numbers) | (numbers == np.rint(numbers))).all())
-    if numbers is not None and (whole or not category):
-        return Cells(numbers)
-    if not category and _some_numbers(words, form):  # a slip of the pen makes no category
+    """A column by its cells, which are not all numbers; or one of a category, which may be whole numbers."""
+    if category:
+        numbers = numbers_in(words, form)
+        if numbers is not None and (np.isnan(numbers) | (numbers == np.rint(numbers))).all():
+            return Cells(numbers)
+        return _texts(words)
+    if _some_numbers(words, form):  # a slip of the pen makes no category
         remedy = Message("If it is a category all the same, say ", Argument("categories"), f" {name}.")
-        check_numbers(path, name, words, form, remedy)
-    return _texts(words) if category else _booleans(_texts(words))
+        return Cells(_checked_numbers(path, name, words, form, remedy))
+    return _booleans(_texts(words))
 
 
 def _as_known(path: PathLike, column: Column, words: Any, form: Format) -> Cells:
@@ -427,10 +429,7 @@ def _as_known(path: PathLike, column: Column, words: Any, form: Format) -> Cells
         found = _booleans(_texts(words))
         if not any(isinstance(one, str) for one in found.values):
             return found
-    check_numbers(path, column.name, words, form)
-    numbers = numbers_in(words, form)
-    assert numbers is not None  # as was checked
-    return Cells(numbers)
+    return Cells(_checked_numbers(path, column.name, words, form))
 
 
 def _texts(words: Any) -> Cells:

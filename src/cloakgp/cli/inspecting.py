@@ -164,7 +164,7 @@ def _inputs(release: Release, table: Path, given: list[str] | None) -> Any:
     if known is not None and given in (None, list(known.names)):
         missing = "error" if plan.rows is None or plan.rows.kept is None else "drop"
         return open_inputs(table, known.names, True, False, known, missing=missing)
-    return open_inputs(table, releases.columns_in(table, release, given), inducing=True, dask=False)
+    return open_inputs(table, releases.columns_in(release, given), inducing=True, dask=False)
 
 
 @dataclass(frozen=True)

@@ -299,26 +299,19 @@ def grid_of(typed: Mapping[str, Any], inputs: Sequence[str]) -> Grid:
     """The public grid."""
     ranges = [(name, (_end(low, name), _end(high, name))) for name, low, high in typed["box"] or ()]
     levels = [(name, _levels(name, listed)) for name, listed in typed["levels"] or ()]
-    box: dict[str, Any] = dict([*ranges, *levels])
-    names = [name for name, _ in [*ranges, *levels]]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"--box and --levels: {name!r} is there twice.")
-        if name not in inputs:
-            raise InputError(f"{name!r} is not among the inputs: {', '.join(inputs)}.")
-    for name in inputs:
-        if name not in box:
-            raise InputError(
-                f"--protect rows: the inputs are private, so say where {name!r} lies by public "
-                f"knowledge: --box {name} LO HI, or --levels {name} A,B,... for a category."
-            )
+    box: list[tuple[str, Any]] = [*ranges, *levels]
+    if sorted(name for name, _ in box) != sorted(inputs):
+        raise InputError(
+            f"--protect rows: the inputs are private, so say of each of {', '.join(inputs)}, once, where it "
+            "lies by public knowledge: --box NAME LO HI, or --levels NAME A,B,... for a category."
+        )
     cells: dict[str, int] = {}
     for word in typed["cells"] or ():
         name, _, number = word.rpartition("=")
         if not number.isdigit():
             raise InputError(f"--cells must be a whole number, or NAME=N; got {word!r}.")
         cells |= {name: int(number)} if name else dict.fromkeys(dict(ranges), int(number)) | cells
-    return Grid({name: box[name] for name in inputs}, cells or 40)
+    return Grid({name: dict(box)[name] for name in inputs}, cells or 40)
 
 
 def size_of(typed: Mapping[str, Any], data: Path) -> int:

@@ -20,7 +20,6 @@ from cloakgp.release.opening import load_release
 from cloakgp.release.plan import Plan
 from cloakgp.release.release import Release
 from cloakgp.release.showing import beside, by_class, interval
-from cloakgp.workflow import tables
 from cloakgp.workflow.inputs import is_small
 
 SUFFIX = ".cloak"
@@ -195,15 +194,14 @@ def input_names(release: Release, given: list[str] | None) -> list[str]:
     return ["x"] if wanted == 1 else [f"x{place}" for place in range(1, wanted + 1)]
 
 
-def columns_in(path: str | Path, release: Release, given: list[str] | None) -> list[str]:
-    """Which columns of a table are the inputs: those that are named, or all if the number is right."""
-    there, wanted = tables.columns_of(path), n_inputs(release)
-    if given is None and len(there) != wanted:
+def columns_in(release: Release, given: list[str] | None) -> list[str]:
+    """Which columns of a table are the inputs: those that are named, here or in the file."""
+    if given is None and release.plan.columns is None:
         raise InputError(
-            f"{path} has {len(there)} columns and the release has {wanted} input column(s). Say which: "
-            "--inputs, in the order in which the release was planned."
+            "this release does not name its inputs. Say which columns they are: --inputs, in the order in "
+            "which the release was planned."
         )
-    return input_names(release, there if given is None else given)
+    return input_names(release, given)
 
 
 def default_points(release: Release) -> FloatArray:

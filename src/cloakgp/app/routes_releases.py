@@ -231,7 +231,7 @@ def script(release_id: Id, person: Person, state: Server) -> Response:
 def _kept(state: State, part: Path, name: str) -> Any:
     if part.stat().st_size == 0:
         raise bad_input("the file is empty.")
-    return state.uploads.keep(part, name, state.limits.upload_bytes)
+    return state.uploads.keep(part, name)
 
 
 def _predicted(state: State, release_id: str, body: bytes) -> bytes:

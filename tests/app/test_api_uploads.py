@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from app_helpers import Limits, World, check_refused, make_plan, make_world, opened, redone, release, table
+from app_helpers import Limits, World, check_refused, make_world, opened, table
 
 from cloakgp.app.folder import UPLOAD_NAME, Folder
 
@@ -151,19 +151,6 @@ def test_what_was_put_there_by_hand_is_closed_and_does_no_harm(world):
     listed = world.restarted().client().get("/api/data").json()
     assert [each["name"] for each in listed] == ["by hand.csv", "heights.csv"]
     assert {path.stat().st_mode & 0o777 for path in folder.uploads.iterdir()} == {0o600}
-
-
-def test_a_table_is_read_as_it_is_written(world, tmp_path):
-    """Semicolons, decimal commas, Latin-1 and row labels: found out from the header and the inputs."""
-    client = world.client()
-    rows = [f"{row};{row / 2 + 1};{100 + row / 2}".replace(".", ",") for row in range(40)]
-    body = "\r\n".join([";age;größe", *rows]).encode("latin-1")
-    kept = client.put("/api/data/visits.csv", content=body)
-    assert (kept.status_code, kept.json()["columns"], kept.json()["rows"]) == (201, ["age", "größe"], 40)
-    answer = release(client, make_plan(client, data="visits.csv", output="größe"))
-    assert answer.status_code in (200, 201), answer.text
-    made = answer.json()["release"]["id"]
-    assert redone(world, made, tmp_path) == world.state.folder.release(made).read_bytes()
 
 
 def test_a_spreadsheet_is_told_how_to_be_saved(world):

@@ -83,18 +83,6 @@ def test_points_have_the_names_and_levels_of_the_table():
     assert (refused.code, "there is no column 'tag'" in refused.err) == (2, True)
 
 
-@pytest.mark.usefixtures("here")
-def test_tables_pictures_and_reports_have_the_names():
-    good("export visits.cloak --csv -o out.csv")
-    header, first = Path("out.csv").read_text(encoding="utf-8").splitlines()[:2]
-    assert header.startswith("alter,klinik,tag,krank,released")
-    assert any(clinic in first for clinic in CLINICS)
-    good("export visits.cloak --html -o out.html")
-    report = Path("out.html").read_text(encoding="utf-8")
-    assert "<h1>druck by alter, klinik, tag, krank</h1>" in report
-    assert "Süd" in report
-
-
 def test_a_slip_of_the_pen_makes_no_category():
     Path("slip.csv").write_text("age,height\n1,2\n4o,3\n")
     refused = run("plan slip.csv --inputs age --output height --bounds 0 9 --epsilon 1 --delta 0.01")

@@ -414,7 +414,8 @@ def _by_column(seasons: Any) -> Any:
 def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{' x '.join(map(str, value.shape))} numbers"
-    if isinstance(value, (tuple, list)) and any(isinstance(one, np.ndarray) for one in value):
+    arrays = isinstance(value, list) and any(isinstance(one, np.ndarray) for one in value)
+    if arrays or isinstance(value, tuple):
         return ", ".join(map(_shown, value))
     if isinstance(value, list):
         return f"{len(value)} entries"

@@ -26,7 +26,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def test_a_preview_says_how_far_it_is_and_can_be_stopped(busy, monkeypatch):
-    client, seen, one_model = busy.client(), [], forecast._for_model
+    client, seen, one_curve = busy.client(), [], forecast._for_curve
 
     def watched(*arguments: Any) -> Any:
         if len(seen) < 3:
@@ -34,9 +34,9 @@ def test_a_preview_says_how_far_it_is_and_can_be_stopped(busy, monkeypatch):
             if len(seen) == 3:
                 assert busy.client("analyst").delete(f"/api/work/{WORK}").status_code == 403
                 assert client.delete(f"/api/work/{WORK}").json() == {"ok": True}
-        return one_model(*arguments)
+        return one_curve(*arguments)
 
-    monkeypatch.setattr(forecast, "_for_model", watched)
+    monkeypatch.setattr(forecast, "_for_curve", watched)
     asked = {"json": SETTINGS, "headers": {"X-Work": WORK}}
     answer = client.post("/api/preview", **asked)
     check_refused(answer, 409, "stopped")

@@ -73,14 +73,11 @@ def noise_for(plan: Plan, epsilon: float, delta: float, calibration: str = "anal
     return float(m.noise_scale * m.mu() / wanted)
 
 
-def preview(
-    planner: Planner, epsilon: float, delta: float | None, design: str, calibration: str, share: float = 1.0
-) -> Preview:
+def preview(planner: Planner, epsilon: float, delta: float | None, design: str, calibration: str) -> Preview:
     """From the last plan of this design, with noise for another promise.
 
     `mse`, `max` and `volume` are the same measurements for every promise. For `posterior` those of the last
     plan are taken, which are near the best for a promise near the last: a plan's own leave no more unknown.
-    The noise is `share` of that: where each row stands for several, of which only one can change.
     """
     checks.choice(design, "design", designs.DESIGNS)
     n = len(planner.X) if planner.people is None else planner.people.n_people
@@ -92,7 +89,7 @@ def preview(
     if of is not plan or foreseen is None:
         foreseen = Foreseen.of(plan, plan.X_star)
         planner.foreseen[design] = plan, foreseen
-    scale = share * noise_for(plan, epsilon, delta, calibration)
+    scale = noise_for(plan, epsilon, delta, calibration)
     gain = foreseen.gain(scale)
     released = plan.reconstruction if plan.certificate.unbiased else gain.T
     noise = frozen(scale * np.linalg.norm(released, axis=1))

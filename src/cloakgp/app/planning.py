@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from cloakgp.app.uploads import Uploads, form_of, version
 from cloakgp.app.work import Cache, WorkQueue, listening
 from cloakgp.core.calibration import calibrate, default_delta, delta_slack
 from cloakgp.core.checks import FloatArray
+from cloakgp.data.cells import digest_of
 from cloakgp.data.chunks import spread_evenly
 from cloakgp.data.grid import Grid
 from cloakgp.data.inputs import as_inputs
@@ -38,7 +38,6 @@ from cloakgp.release.preview import Foreseen, noise_for
 from cloakgp.release.settings import FUNCTION
 from cloakgp.release.settings import Settings as Chosen
 from cloakgp.workflow import tables, words
-from cloakgp.workflow.inputs import digest_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,22 +59,17 @@ class Question:
     people: People | None = None
     """Who has which of these."""
 
-    @cached_property
-    def _words(self) -> dict[str, Any]:
-        return self.chosen.words()
-
     def key(self, *left_out: str) -> tuple[Any, ...]:
         """For what is kept: all that is asked of this table, but for some settings."""
-        said = {name: value for name, value in self._words.items() if name not in left_out}
+        said = {name: value for name, value in self.chosen.words().items() if name not in left_out}
         return *self.version, json.dumps(said, sort_keys=True)
 
     @property
     def id(self) -> str:
         """The same whenever the same is asked of the same rows and people, wherever their table lies."""
         X = "" if self.complete is None else digest_of(self.complete)
-        table = {"data": self.data, "inputs": X, "people": self.people.digest if self.people else ""}
-        text = json.dumps({**table, "settings": self._words}, sort_keys=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        asked = self.chosen.digest(X, self.people.digest if self.people else "")
+        return hashlib.sha256(f"{asked} {self.data}".encode()).hexdigest()[:16]
 
     @property
     def promise(self) -> dict[str, Any]:

@@ -60,7 +60,7 @@ KINDS = {
     ),
     "answers": Kind(
         "--output health --classes well,ill --stages 2",
-        "'ill'",
+        "ill",
         ANSWER.format("well", "ill"),
     ),
     "answers of rows": Kind(

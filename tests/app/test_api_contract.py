@@ -51,6 +51,7 @@ CHANCE = {name: value for name, value in BEHIND.items() if name != "bounds"}
 MODES = {"output": "mode", "outcome": "classes", "classes": ["car", "bus", "train"]}
 KINDS: dict[str, tuple[dict[str, Any], str]] = {
     "known": (KNOWN, "one row"),
+    "inducing": ({**KNOWN, "inducing": 12}, "one row"),
     "function": ({**KNOWN, "kind": "function"}, "one row"),
     "learned": (LEARNED, "one row"),
     "people": ({**KNOWN, **PEOPLE}, "one person"),
@@ -111,7 +112,7 @@ def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     answer = release(client, plan, dataset="clan", confirm="clan")
     assert answer.status_code == 200, answer.text
     one = f"/api/releases/{answer.json()['release']['id']}"
-    for what in ("", "/file", "/csv", "/picture/svg", "/script", "/notebook", "/verify"):
+    for what in ("", "/file", "/csv", "/picture/svg", "/script", "/verify"):
         assert client.get(one + what).status_code == 200, what
     assert client.post(f"{one}/predict", json={"points": [[12.0]]}).status_code == 200
     client.post("/api/data/visits.csv/inputs", json={"inputs": ["age"]})

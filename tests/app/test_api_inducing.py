@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from app_helpers import SETTINGS, World, check_refused, make_plan, make_world, release, table
 
-import cloakgp
 from cloakgp.app.limits import Most
 from cloakgp.data import cells
 from cloakgp.release import encoding
@@ -39,24 +38,6 @@ def test_a_large_table_needs_inducing_inputs(many, monkeypatch):
     monkeypatch.setattr(Most, "rows_of_many_points", ROWS - 1)
     refused = client.post("/api/preview", json={**MANY, "at": "grid:501"})
     check_refused(refused, 422, "bad_input", "limit of 500")
-
-
-@pytest.mark.usefixtures("drawn_once")
-def test_from_a_large_table_to_a_prediction(many, tmp_path):
-    client = many.client()
-    preview = client.post("/api/preview", json=MANY).json()
-    assert preview["exact"]
-    plan = make_plan(client, **MANY)
-    assert client.get(f"/api/plans/{plan}").json()["certificate"] == preview["certificate"]
-    made = release(client, plan).json()["release"]
-    where = f"/api/releases/{made['id']}"
-    assert client.get(where).json()["noise_std"] == pytest.approx(preview["noise_std"])
-    checked = client.get(f"{where}/verify").json()
-    assert (checked["ok"], checked["complete"]) == (True, True)
-    assert "12 inducing inputs (dtc)" in client.get(f"{where}/report").text
-    assert "'inducing': 12" in client.get(f"{where}/script").text
-    (tmp_path / "got.cloak").write_bytes(client.get(f"{where}/file").content)
-    assert len(cloakgp.load(tmp_path / "got.cloak").plan.gp.inducing) == 12
 
 
 def test_other_inducing_inputs_are_another_plan_and_the_same_are_not_worked_out_again(many, monkeypatch):

@@ -71,15 +71,6 @@ def test_without_a_budget_there_is_nothing_to_spend(world: World) -> None:
     assert release(client, small).json()["code"] == "budget_exceeded"
 
 
-def test_the_till_has_not_been_paid_when_the_charge_fails(world: World) -> None:
-    ledger = world.state.releasing.ledger("a test")
-    client = world.client()
-    plan = world.state.plans.make_again(make_plan(client, epsilon=2.0))
-    with pytest.raises(LedgerError), ledger.charge(plan, "kung"):
-        raise AssertionError("it does not fit")
-    assert not ledger.paid
-
-
 IN_STAGES = SimpleNamespace(
     cost=Gaussian(0.1, 2),
     digest="a" * 64,

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from app_helpers import LOOSE, World, make_plan, opened, release
+from app_helpers import LOOSE, World, make_plan, release
 
 from cloakgp.app import State, create_app, releases
 from cloakgp.app.checked_ledger import CheckedLedger
@@ -191,17 +191,6 @@ def test_an_unfinished_release_waits_for_the_right_ledger(scene: Scene) -> None:
     scene.ledger.write_bytes(scene.today)
     shown = scene.world.restarted().client().get("/api/releases").json()
     assert [each["id"] for each in shown] == [scene.id]
-
-
-def test_releases_that_another_ledger_paid_for(scene: Scene, tmp_path: Path) -> None:
-    """A release file of another server among the kept ones."""
-    state, app = opened(tmp_path / "elsewhere")
-    (state.folder.releases / scene.file.name).write_bytes(scene.kept)
-    _, token = state.accounts.add("custodian", "custodian", 10)
-    Ledger(state.ledger_url).create("kung", epsilon=1.0, delta=0.01)
-    again = World(*opened(tmp_path / "elsewhere"), tokens={"custodian": token})
-    assert again.client().get("/api/ledger").json()["read_only"]
-    del app
 
 
 @pytest.mark.parametrize("restart", [True, False], ids=["restarted", "running"])

@@ -26,7 +26,7 @@ BOTH = {
     ("get", "/api/releases/{release_id}/picture/{kind}"),
     *(
         ("get", f"/api/releases/{{release_id}}/{what}")
-        for what in ("verify", "file", "csv", "report", "script", "notebook")
+        for what in ("verify", "file", "csv", "report", "script")
     ),
 }
 CUSTODIANS = {

@@ -150,17 +150,6 @@ def test_pages_come_from_their_folder_alone(released, path):
     assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
 
 
-def test_other_kinds_of_files_are_not_served(world, tmp_path, monkeypatch):
-    (tmp_path / "notes.txt").write_text("x")
-    (tmp_path / "page.js").write_text("x")
-    monkeypatch.setattr(server, "FOLDER", tmp_path)
-    app = server.FastAPI()
-    server.add_pages(app)
-    client = Client(app)
-    assert client.get("/static/page.js").status_code == 200
-    assert client.get("/static/notes.txt").status_code == 404
-
-
 def test_without_plotly_the_answer_says_what_to_install(world, monkeypatch):
     monkeypatch.setattr(server, "find_spec", lambda _: None)
     answer = Client(world.app).get("/static/plotly.min.js")

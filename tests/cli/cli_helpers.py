@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import shlex
 from functools import cache
 from pathlib import Path
@@ -83,11 +82,6 @@ def write_table(path: str = "table.csv", **changes: Any) -> None:
     columns = COLUMNS | changes
     with open(path, "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
-
-
-def joined(source: str) -> str:
-    """A program's text with the parts of each long message put together."""
-    return re.sub(r'"\s*\n\s*f?"', "", source)
 
 
 def budget(epsilon: float = 3.0) -> None:

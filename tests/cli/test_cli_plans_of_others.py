@@ -118,12 +118,12 @@ def test_whatever_the_library_plans_for_a_table_can_be_shown_and_released():
     kernel = cloakgp.kernels.EQ(20, variance=20)
     each = cloakgp.GP(kernel, np.full(30, 10.0), (np.zeros(30), np.full(30, 20.0)))
     plans = {
-        "all inputs: a function": cloakgp.GP(kernel, 10, (0, 20)).plan_function(table, **asked),
-        "one pair for each row": each.plan(table, X_star=[[1.0], [2.0]], weights=[1, 2], **asked),
+        "kind": cloakgp.GP(kernel, 10, (0, 20)).plan_function(table, **asked),
+        "bounds": each.plan(table, X_star=[[1.0], [2.0]], weights=[1, 2], **asked),
     }
     for shown, plan in plans.items():
         plan.save("plan.json")
         assert shown in good("show plan.json").out
         said = good(RELEASE.replace(TABLE, "full.csv")).err
-        assert ("2 test points with a weight of their own" in said) == ("each row" in shown)
+        assert ("2 test points with a weight of their own" in said) == ("bounds" in shown)
         assert cloakgp.load("visits.cloak").plan.digest == plan.digest

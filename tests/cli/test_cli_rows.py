@@ -76,7 +76,7 @@ def one_other(**cells):
 
 @pytest.mark.parametrize("what", [*BROKEN, "an open quote"])
 def test_whatever_is_wrong_with_rows_there_is_one_message(what):
-    good(f"{WHOLE} --n-people 12")
+    good(WHOLE)
     budget()
     one_other(**BROKEN.get(what, {}))
     if what == "an open quote":
@@ -92,7 +92,7 @@ def test_whatever_is_wrong_with_rows_there_is_one_message(what):
 
 
 def test_what_is_missing_or_unknown_is_protected_if_asked_for():
-    good(f"{WHOLE} --n-people 12")
+    good(WHOLE)
     write_table(
         age=["", "old", *COLUMNS["age"][2:]], sex=["q", *COLUMNS["sex"][1:]], score=["many"] + [3] * 39
     )

@@ -1,6 +1,7 @@
 """Many rows on the command line: inducing inputs, inputs that no file holds, devices and clusters."""
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def test_inducing_inputs_of_ones_own_are_kept_in_the_plan_file():
     Path("places.csv").write_text("age\n10\n40\n70\n")
     good(f"{PLAN} --inducing places.csv -o plan.json")
     assert settings()["inducing"] == [[10.0], [40.0], [70.0]]
-    assert "3 inducing inputs (dtc)" in good("show plan.json").out
+    assert re.search(r"inducing +3", good("show plan.json").out)
     Path("places.csv").unlink()
     good(RELEASE)
     assert cloakgp.load("heights.cloak").plan.gp.inducing.tolist() == [[10.0], [40.0], [70.0]]
@@ -99,32 +100,7 @@ def test_a_release_without_its_inputs_is_used_like_any_other(streaming, learned)
     assert ("cells of the inputs" in report) == learned
 
 
-def test_inputs_are_compared_with_those_that_a_release_holds():
-    good(f"{PLAN} -o plan.json")
-    good(RELEASE)
-    assert good("verify heights.cloak --inputs-from data.csv --inputs age").out.startswith("verified: ")
-    write_people("others.csv", n=41)
-    refused = run("verify heights.cloak --inputs-from others.csv --inputs age")
-    assert (refused.code, "its inputs are not X" in refused.err) == (1, True)
-
-
-def test_other_inputs_than_planned_are_refused(streaming):
-    good(f"{SPARSE} -o plan.json")
-    text = Path("data.csv").read_text().replace("person 59,", "person 59,1")
-    Path("data.csv").write_text(text)
-    refused = run(RELEASE)
-    assert (refused.code, "not those that the plan was made for" in refused.err) == (1, True)
-
-
 # Clusters
-
-
-def test_a_cluster_plans_to_the_last_bit_what_this_machine_does(streaming):
-    pytest.importorskip("distributed")
-    as_parquet()
-    good(f"{SPARSE} -o plan.json")
-    good(f"{SPARSE.replace('data.csv', 'data.parquet')} --dask local -o cluster.json")
-    assert Path("plan.json").read_bytes() == Path("cluster.json").read_bytes()
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from cli_helpers import PLAN, RELEASE, budget, good, run, spends
 
 import cloakgp
 from cloakgp.cli import exits, planning
-from cloakgp.core import progress
 from cloakgp.release.plan import Plan
 from cloakgp.workflow import inputs
 
@@ -78,14 +77,6 @@ def test_a_release_that_died_half_way_goes_on_for_nothing(monkeypatch, answered,
     once = Path("heights.cloak").read_bytes()
     assert "This was answered before" in good(RELEASE).err
     assert (Path("heights.cloak").read_bytes(), spends()) == (once, 1)
-
-
-def test_a_terminal_is_told_what_is_done_and_how_far():
-    heard = []
-    with progress.heard_by(lambda *told: heard.append(told)):
-        good(PLAN)
-    assert heard[0] == ("model, design, measurements", 0, 3)
-    assert heard[-1] == ("model, design, measurements", 3, 3)
 
 
 def test_work_that_takes_long_is_announced_with_what_takes_less(monkeypatch):

@@ -7,7 +7,6 @@ import pytest
 
 import cloakgp
 from cloakgp import GP, combine, verify
-from cloakgp.core.errors import ArgumentError
 from cloakgp.data import cells
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ

@@ -199,7 +199,7 @@ def test_what_was_learned_is_told_and_drawn(name, figures, page):
     text = page(name, [f"<{i}>" for i in range(release.plan.X.shape[1])], "height")
     assert text.count("<figure>") == figures
     best, weight = release.settings[0], release.weights[0]
-    row = "".join(f"<td>{x:.3g}</td>" for x in (*best.lengthscale, best.signal**0.5, best.noise**0.5))
+    row = "".join(f"<td>{x:.3g}</td>" for x in (best.signal**0.5, *best.lengthscale, best.noise**0.5))
     for said in (
         f"<td>{best.family}</td>{row}<td>{weight:.1%}</td>",
         *("<h2>What was learned</h2>", "verified</b>", "2, under one promise"),

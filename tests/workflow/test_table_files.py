@@ -14,7 +14,7 @@ pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
 from cloakgp import GP  # noqa: E402
-from cloakgp.core.errors import InputError  # noqa: E402
+from cloakgp.core.errors import ArgumentError, InputError  # noqa: E402
 from cloakgp.data import file_cells  # noqa: E402
 from cloakgp.data.formats import Format  # noqa: E402
 from cloakgp.data.grid import Grid  # noqa: E402
@@ -208,7 +208,7 @@ def test_only_the_columns_asked_for_are_decoded(write):
     odd = {"age": [1, 2], "height": [{"a": 1}, {"a": 2}], "when": pyarrow.array([0, 1], "date32")}
     path = write(odd, "a.parquet")
     assert tables.read_columns(path, ["age"]).tolist() == [[1.0], [2.0]]
-    with pytest.raises(InputError, match=r"must hold numbers; it holds date32\[day\]"):
+    with pytest.raises(ArgumentError, match="must hold numbers in 'when'"):
         tables.read_columns(path, ["when"])
     with pytest.raises(InputError, match="row 2 does not"):
         tables.read_columns(write({"age": [1.0, None, 3.0]}, "b.parquet"), ["age"])

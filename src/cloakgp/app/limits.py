@@ -33,7 +33,7 @@ class Most:
     """That outcomes may be one of: each is a curve of its own."""
     epsilons = 40
     rough = 300
-    """Rows that a rough preview looks at."""
+    """Rows that a rough preview of a described model looks at."""
     sample = 2000
     """Rows of inputs that are sent for drawing."""
 

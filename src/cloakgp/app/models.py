@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field
 
 from cloakgp.app.limits import Most
+from cloakgp.data.columns import Column
 from cloakgp.ledger.balances import Reads
 from cloakgp.plots import NEAR_PRIOR
 from cloakgp.release.staged_planner import MOST_COLUMNS
@@ -69,21 +70,11 @@ class Table(BaseModel):
     bytes: int
 
 
-class InputColumn(BaseModel):
-    """What a public input is: numbers, levels of a category (by their numbers from 0), or days since."""
-
-    name: str
-    kind: Literal["number", "level", "date"]
-    levels: list[str | int | bool] = []
-    origin: str = ""
-    """The day that dates are counted from."""
-
-
 class InputFacts(BaseModel):
     rows: int
     dropped: int
     """Rows that are left out, since an input is missing."""
-    columns: list[InputColumn]
+    columns: list[Column]
     written: str | None
     """How the table is written; None of Parquet."""
     decimals_unseen: bool
@@ -269,7 +260,7 @@ class Release(BaseModel):
     lower: Numbers | None = None
     """Within which the curve lies with probability 95 %, if the model is right."""
     upper: Numbers | None = None
-    columns: list[InputColumn] | None = None
+    columns: list[Column] | None = None
     """What the inputs are, where that is known."""
     unknown: Flags | None = None
     """Where hardly more is known than before the release: privacy noise and model together."""

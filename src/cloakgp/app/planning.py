@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from cloakgp.app.uploads import Uploads, form_of, version
 from cloakgp.app.work import Cache, WorkQueue, listening
 from cloakgp.core.calibration import calibrate, default_delta, delta_slack
 from cloakgp.core.checks import FloatArray
+from cloakgp.data.cells import digest_of
 from cloakgp.data.chunks import spread_evenly
 from cloakgp.data.grid import Grid
 from cloakgp.data.inputs import as_inputs
@@ -37,7 +37,6 @@ from cloakgp.release.planning import plan_from, planner_from
 from cloakgp.release.settings import FUNCTION
 from cloakgp.release.settings import Settings as Chosen
 from cloakgp.workflow import tables, words
-from cloakgp.workflow.inputs import digest_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,22 +58,17 @@ class Question:
     people: People | None = None
     """Who has which of these."""
 
-    @cached_property
-    def _words(self) -> dict[str, Any]:
-        return self.chosen.words()
-
     def key(self, *left_out: str) -> tuple[Any, ...]:
         """For what is kept: all that is asked of this table, but for some settings."""
-        said = {name: value for name, value in self._words.items() if name not in left_out}
+        said = {name: value for name, value in self.chosen.words().items() if name not in left_out}
         return *self.version, json.dumps(said, sort_keys=True)
 
     @property
     def id(self) -> str:
         """The same whenever the same is asked of the same rows and people, wherever their table lies."""
         X = "" if self.complete is None else digest_of(self.complete)
-        table = {"data": self.data, "inputs": X, "people": self.people.digest if self.people else ""}
-        text = json.dumps({**table, "settings": self._words}, sort_keys=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        asked = self.chosen.digest(X, self.people.digest if self.people else "")
+        return hashlib.sha256(f"{asked} {self.data}".encode()).hexdigest()[:16]
 
     @property
     def promise(self) -> dict[str, Any]:
@@ -199,34 +193,25 @@ class Planning:
         return {**shown, "milliseconds": round(1000 * (time.perf_counter() - start))}
 
     def _look(self, question: Question, rough: bool) -> Expected:
+        few = self._few(question) if rough else None
+        if few is not None:
+            return Expected.of(few)._replace(rough=True)
         if question.chosen.in_stages:
-            return self._in_stages(question, rough)
+            return Expected.of(self._made(question))
         if question.chosen.kind == FUNCTION:
             return self._of_function(question)
         return self._described(question, rough)
 
-    def _in_stages(self, question: Question, rough: bool) -> Expected:
-        few = self._few(question) if rough else None
-        found = Expected.of(self._made(question) if few is None else few)
-        return found._replace(rough=few is not None)
-
     def _described(self, question: Question, rough: bool) -> Expected:
-        """What does not hang on the promise is there already, or kept; roughly, of some rows."""
-        assert question.complete is not None
-        chosen, rows = question.chosen, len(question.complete)
-        sketch = rough and rows > 2 * Most.rough and not self._planners.has((None, *question.key(*_PROMISED)))
-        if sketch and chosen.inducing is not None:
-            fewer = min(chosen.inducing, Most.rough // 3)
-            question = replace(question, chosen=replace(chosen, inducing=fewer))
-        planner = self._planner(question, Most.rough if sketch else None)
-        one_for_each = chosen.design == "posterior"  # of the designs: one for each promise
+        """What does not hang on the promise is there already, or kept."""
+        planner, design = self._planner(question), question.chosen.design
+        one_for_each = design == "posterior"  # of the designs: one for each promise
         with public_work():
-            if one_for_each and not rough and not question.is_for(planner.last.get("posterior")):
-                planner.plan(**question.promise, design="posterior")
-            promise = {**question.promise, "design": chosen.design, "calibration": "analytic"}
-            found = planner.preview(**promise, share=len(planner.X) / rows if sketch else 1.0)
-            last = planner.last[chosen.design]
-        near = sketch or (rough and one_for_each and not question.is_for(last))
+            if one_for_each and not rough and not question.is_for(planner.last.get(design)):
+                planner.plan(**question.promise, design=design)
+            found = planner.preview(**question.promise, design=design)
+            last = planner.last[design]
+        near = one_for_each and not question.is_for(last)
         stds = found.noise_std, found.expected_error, found.gp_std
         return Expected(last, planner.X_star, *stds, near).checked()
 
@@ -282,25 +267,12 @@ class Planning:
             "paper_rms": paper,
         }
 
-    def _planner(self, question: Question, rows: int | None = None) -> Planner:
-        """For the whole table, or to look at for so many of its rows, spread evenly.
-
-        Each stands for several, as their mean would: with a smaller variance and, since it moves further, a
-        larger noise.
-        """
-
+    def _planner(self, question: Question) -> Planner:
         def make() -> Planner:
-            chosen, complete = question.chosen, question.complete
-            assert complete is not None
             with public_work():
-                if rows is None:
-                    return planner_from(chosen, question.X, question.labels)
-                some, whose = question.some(rows)
-                like = {"at": chosen.points(question.X), "missing_inputs": "error"}
-                noise = chosen.noise * (len(some) / len(complete))
-                return planner_from(replace(chosen, noise=noise, **like), some, whose)
+                return planner_from(question.chosen, question.X, question.labels)
 
-        return self._planners.get((rows, *question.key(*_PROMISED)), make)
+        return self._planners.get(question.key(*_PROMISED), make)
 
     def _made(self, question: Question) -> Plan:
         chosen = question.chosen
@@ -313,9 +285,15 @@ class Planning:
 
         return self._plans.get(question.key(), make)
 
-    def _few(self, question: Question, points: int = 60, rows: int = 120, cells: int = 100) -> Plan | None:
-        """Of some rows that stand for all, or a coarser box, at fewer points; None if the whole is quick."""
-        chosen, X = question.chosen, question.complete
+    def _few(self, question: Question, cells: int = 100) -> Plan | None:
+        """Of some rows that stand for all, or a coarser box; None if the whole is quick, or there already.
+
+        In stages, of fewer rows and at fewer points: that takes longer.
+        """
+        chosen, X, staged = question.chosen, question.complete, question.chosen.in_stages
+        if chosen.kind == FUNCTION or (not staged and self._planners.has(question.key(*_PROMISED))):
+            return None
+        points, rows = (60, 120) if staged else (Most.points, Most.rough)
         with public_work():
             if X is None:
                 coarse = _coarser(chosen.grid, cells)
@@ -324,7 +302,7 @@ class Planning:
                 per_axis = max(2, int(points ** (1 / len(chosen.inputs))))
                 return plan_from(replace(chosen, grid=coarse, at=f"grid:{per_axis}"))
             where, n = chosen.points(question.X), len(X)
-            if chosen.given or (n <= 400 and len(where) <= 150):
+            if chosen.given or (n <= 400 and len(where) <= 150 if staged else n <= 2 * rows):
                 return None
             some, whose = question.some(rows)
             copy, row = np.divmod(np.arange(n), len(some))  # as many rows: equal ones are taken together

@@ -19,7 +19,7 @@ from cloakgp.data.chunks import spread_evenly
 from cloakgp.data.columns import Columns
 from cloakgp.ledger import Ledger
 from cloakgp.measure.statistics import Present
-from cloakgp.plots import learned_settings, surface_of
+from cloakgp.plots import surface_of
 from cloakgp.plots.shown import classes_of, numeric_inputs
 from cloakgp.plots.surface import VIEWS, is_unknown, plane
 from cloakgp.release.release import Release
@@ -237,27 +237,11 @@ def learned_tables(release: Release, inputs: Sequence[str], output: str) -> dict
             widths = np.broadcast_to(np.asarray(stage.upper) - np.asarray(stage.lower), counts.shape)
             width = float(np.average(widths, weights=counts))
         stages.append({"share": share, "width": width})
-    return {"learned": _learned(release, inputs, output) or None, "stages": stages}
-
-
-def _learned(release: Release, inputs: Sequence[str], output: str) -> list[dict[str, Any]]:
-    settings, outcome = learned_settings(release), release.plan.outcome
-    if not settings:
-        return []
-    best, own = settings[0], outcome.link is None
-    unit = output if own else ""  # else it is of a function behind the probability, or the rate
-    found = [("size of the signal", unit, [one.signal**0.5 for one in settings])]
-    for place, column in enumerate(best.numeric):
-        what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {inputs[column]}"
-        found.append((what, inputs[column], [one.lengthscale[place] for one in settings]))
-    for place, part in enumerate(best.parts(inputs)):
-        found.append((f"share of {part}", "", [one.form[2][place] for one in settings]))
-    if outcome.scattered:
-        found.append((outcome.noise_words, unit, [one.noise**0.5 if own else one.noise for one in settings]))
-    return [
-        {"what": what, "unit": unit, **_range(np.array(values), release.weights)}
-        for what, unit, values in found
+    learned = [
+        {"what": what, "unit": unit, **_range(values, release.weights)}
+        for what, unit, values in release_files.learned(release, inputs, output)
     ]
+    return {"learned": learned or None, "stages": stages}
 
 
 def _range(values: FloatArray, weights: FloatArray, likely: float = 0.9) -> dict[str, float]:

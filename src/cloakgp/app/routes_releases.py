@@ -35,8 +35,8 @@ _QUESTION = {
 }
 
 
-def _file(*kinds: str, schema: dict[str, str] = _BYTES) -> dict[int | str, dict[str, Any]]:
-    return {200: {"content": {kind: {"schema": schema} for kind in kinds}}}
+def _file(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    return {200: {"content": {kind: {"schema": _BYTES} for kind in kinds}}}
 
 
 @data.get("", response_model=list[models.Table])
@@ -228,21 +228,10 @@ def script(release_id: Id, person: Person, state: Server) -> Response:
     return _download(text.encode(), "text/x-python", f"{release_id}.py")
 
 
-@releases.get(
-    "/{release_id}/notebook",
-    response_class=Response,
-    responses=_file("application/x-ipynb+json", schema={"type": "object"}),
-)
-def notebook(release_id: Id, person: Person, state: Server) -> Response:
-    """The same as a notebook."""
-    text = scripts.notebook(state.releases.get(release_id), person.role == CUSTODIAN, cloakgp.__version__)
-    return _download(text.encode(), "application/x-ipynb+json", f"{release_id}.ipynb")
-
-
 def _kept(state: State, part: Path, name: str) -> Any:
     if part.stat().st_size == 0:
         raise bad_input("the file is empty.")
-    return state.uploads.keep(part, name, state.limits.upload_bytes)
+    return state.uploads.keep(part, name)
 
 
 def _predicted(state: State, release_id: str, body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""A script and a notebook that redo a release with the library, or read it and predict.
+"""A script that redoes a release with the library, or reads it and predicts.
 
 Custodians get both parts: planning and releasing anew, with the ledger's name for the request, so that
 running it gives the same answer for nothing. Analysts get the part that reads the release file. Paths are
@@ -7,9 +7,6 @@ left open.
 
 from __future__ import annotations
 
-import json
-import re
-import string
 from pprint import pformat
 from typing import Any
 
@@ -72,27 +69,7 @@ def script(record: dict[str, Any], custodian: bool, version: str) -> str:
     what = "redo the release, and read it" if custodian else "read the release, and predict"
     title = record["name"].replace("\\", "/").replace('"', "'")
     head = _HEAD.format(title=title, what=what, version=version)
-    return head + "".join(_parts(record, custodian))
-
-
-def notebook(record: dict[str, Any], custodian: bool, version: str) -> str:
-    """The .ipynb file: the same parts, one to a cell."""
-    title = f"# {_plain(record['name'])}\n\nMade by cloakgp {version}."
-    parts = [("markdown", title), *(("code", part.strip()) for part in _parts(record, custodian))]
-    cells: list[dict[str, Any]] = [
-        {"cell_type": kind, "id": f"part-{place}", "metadata": {}, "source": text}
-        for place, (kind, text) in enumerate(parts)
-    ]
-    for cell in cells[1:]:
-        cell |= {"execution_count": None, "outputs": []}
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    return json.dumps(book, indent=1)
-
-
-def _plain(name: str) -> str:
-    """A name on one line of Markdown that means nothing else there: no link, image, formula or HTML."""
-    return re.sub(rf"([{re.escape(string.punctuation)}])", r"\\\1", " ".join(name.split()))
+    return "".join([head, *_parts(record, custodian)])
 
 
 def _parts(record: dict[str, Any], custodian: bool) -> list[str]:

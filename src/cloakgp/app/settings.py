@@ -236,7 +236,6 @@ class Settings(Written):
             ("given", self.given is not None and not learned, model),
             ("inducing", self.inducing is not None and (learned or hidden), model),
             ("box", hidden and self.box is None, needed),
-            ("n_people", hidden and self.people is not None and self.n_people is None, needed),
             ("max_rows", rows > Most.rows, many),
             ("box", self.box is not None and set(self.box) != set(self.inputs), each),
         ):

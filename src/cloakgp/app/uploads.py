@@ -8,7 +8,6 @@ The output column is not read here. To count rows no cell is decoded, and to rea
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import logging
 import os
@@ -16,7 +15,6 @@ import re
 import shutil
 import threading
 import unicodedata
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +24,7 @@ import numpy as np
 
 from cloakgp.app import folder as stored
 from cloakgp.app.accounts import new_id
-from cloakgp.app.errors import Problem, bad_input, conflict, not_found, public_work, too_large
+from cloakgp.app.errors import Problem, bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import UPLOAD_NAME, Folder
 from cloakgp.app.limits import Most
 from cloakgp.app.settings import Encoding, Written
@@ -100,27 +98,16 @@ class Uploads:
 
         return self._facts.get(version(path), look)
 
-    def keep(self, part: Path, shown: str, most: int) -> dict[str, Any]:
-        """Take in a table that has arrived as `part`, whatever it is called; never in place of another.
-
-        One that is packed is kept unpacked, if that has at most so many bytes.
-        """
+    def keep(self, part: Path, shown: str) -> dict[str, Any]:
+        """Take in a table that has arrived as `part`, whatever it is called; never in place of another."""
         with open(part, "rb") as file:
             start = file.read(4)
-        if start[:2] != b"\x1f\x8b":
-            return self._keep(part, shown, start)
-        unpacked = atomic.unfinished(part.with_name("unpacked"))
-        try:
-            unpack(part, unpacked, most)
-            return self._keep(unpacked, shown, start)
-        finally:
-            unpacked.unlink(missing_ok=True)
-
-    def _keep(self, part: Path, shown: str, start: bytes) -> dict[str, Any]:
         name = safe_name(shown, start)
         with public_work():
             if is_spreadsheet(shown):
                 raise InputError(SAVE_AS)
+            if start[:2] == b"\x1f\x8b":  # what is packed may be of any size
+                raise InputError("the file is packed. Unpack it, and upload what is in it.")
             path = self._folder.upload(name)
             # Looked at under its own name, which says what kind of file it is, before it is there for all.
             with self._alone(part, name) as alone:
@@ -270,9 +257,8 @@ def safe_name(shown: str, start: bytes, longest: int = 60) -> str:
     """
     if re.fullmatch(UPLOAD_NAME, shown):
         return shown
-    plain = shown.removesuffix(".gz")
-    found = _KNOWN.search(plain)
-    stem = plain[: found.start()] if found else plain
+    found = _KNOWN.search(shown)
+    stem = shown[: found.start()] if found else shown
     kind = found[1].lower() if found else "parquet" if start[:4] == b"PAR1" else "csv"
     letters = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
     words = re.sub(r"[^A-Za-z0-9_-]+", "_", letters).strip("_-")[:longest]
@@ -282,21 +268,6 @@ def safe_name(shown: str, start: bytes, longest: int = 60) -> str:
 def printable(name: str) -> str:
     """A name as it is shown: on one line, without signs that turn or hide others."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)
-
-
-def unpack(part: Path, unpacked: Path, most: int) -> None:
-    """Write what a gzip file holds, if it is not too large."""
-    size = 0
-    try:
-        with gzip.open(part) as packed, atomic.create(unpacked, atomic.OWNER) as plain:
-            while block := packed.read(2**20):
-                size += len(block)
-                if size > most:
-                    raise too_large(most)
-                plain.write(block)
-            atomic.sync(plain)
-    except (OSError, EOFError, zlib.error):
-        raise bad_input("the file cannot be unpacked; it may be damaged.") from None
 
 
 def version(path: Path) -> tuple[str, int, int]:

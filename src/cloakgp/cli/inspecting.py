@@ -13,14 +13,11 @@ import cloakgp
 from cloakgp.cli import options
 from cloakgp.cli.exits import OK, PARTIAL, Answer, command, table
 from cloakgp.core.errors import InputError, Refused
-from cloakgp.data.people import EXACT
 from cloakgp.files import atomic, schema
 from cloakgp.ledger import Ledger
-from cloakgp.model.outcome import outcome_named
 from cloakgp.plots import learned_settings
 from cloakgp.release.plan_file import PlanFile
 from cloakgp.release.release import Release
-from cloakgp.release.settings import PREDICTIONS
 from cloakgp.workflow import pictures, releases, report, tables, words
 from cloakgp.workflow.inputs import open_ids, open_inputs, points_of
 from cloakgp.workflow.shell_words import in_shell_words
@@ -102,37 +99,14 @@ def _model(release: Release) -> dict[str, Any]:
 
 def _show_plan(file: Path) -> Answer:
     stored = PlanFile.read(file)
-    s, hidden, known = stored.settings, stored.settings.hides_inputs, stored.settings.kernel is not None
+    s, hidden = stored.settings, stored.settings.hides_inputs
     n_rows = s.n_rows if hidden else stored.certificate["n_rows"]
-    at = f"points that cover the {'box' if hidden else 'inputs'}" if s.at is None else s.at
-    at = at if isinstance(at, str) else f"{len(at)} points"
-    inducing = s.inducing if np.ndim(s.inducing) == 0 else len(s.inducing)
-    public, direct = known and not hidden, not s.in_stages
-    outcome = outcome_named(s.outcome, s.classes)
-    exactly = "; ids exactly as they are written" if s.ids == EXACT else ""
-    shared = f"outcomes of one go together by {s.within:g}"
-    if hidden:
-        shared = f"at most {s.max_rows} rows of each count"
     rows = [
         ("private inputs" if hidden else "public inputs", ", ".join(s.inputs)),
         ("box", words.range_words(s.grid)),
         *(words.column_rows(s.columns) if s.columns is not None and is_coded(s.columns) else ()),
-        ("missing inputs", s.missing_inputs == "drop" and "such rows are left out"),
-        *((f"season of {name}", str(period)) for name, period in s.seasons),
-        ("the table is", s.reading),
-        ("private output", s.output),
-        ("column of people", s.people and f"{s.people}; {shared}{exactly}"),
-        ("promise", words.promise_words(s.epsilon, s.delta, stored.certificate["unit"])),
-        ("outcomes are", outcome.told and outcome.in_detail),
-        ("bounds", not outcome.fixed_bounds and words.bounds_words(s.bounds)),
-        *words.model_rows(s.model if known else None, outcome, s.kernels or ()),
-        ("stages", s.stages),
-        ("inducing inputs", not known and inducing),
-        ("prior mean", public and words.mean_words(s.mean)),
-        ("device", public and s.device),
-        ("design", direct and s.design),
-        ("calibration", direct and s.calibration),
-        ("predictions at", at if s.kind == PREDICTIONS else "all inputs: a function"),
+        *(row for row in s.rows() if row[0] not in ("columns", "grid", "n_rows")),
+        ("unit", stored.certificate["unit"]),
         ("people" if hidden and s.max_rows else "rows", n_rows),
         ("inputs' SHA-256", stored.inputs),
     ]
@@ -190,7 +164,7 @@ def _inputs(release: Release, table: Path, given: list[str] | None) -> Any:
     if known is not None and given in (None, list(known.names)):
         missing = "error" if plan.rows is None or plan.rows.kept is None else "drop"
         return open_inputs(table, known.names, True, False, known, missing=missing)
-    return open_inputs(table, releases.columns_in(table, release, given), inducing=True, dask=False)
+    return open_inputs(table, releases.columns_in(release, given), inducing=True, dask=False)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,11 @@ from __future__ import annotations
 import csv
 import inspect
 import os
-import re
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -37,8 +36,6 @@ class Parameters:
         self._records: dict[str, Any] = {}
         self.options: dict[str, str] = {}
         """By parameters' names: ``{"signed_by": "--signed-by"}``."""
-        self.numbers: dict[str, int] = {}
-        """Options that take numbers, and how many."""
         self.words: dict[str, int] = {}
         """Parameters that may be repeated, of so many words: typer has no type for these."""
         own: list[inspect.Parameter] = []
@@ -67,8 +64,6 @@ class Parameters:
         self.options[name] = next(word for word in names if word.startswith("--"))
         if choices := told.pop("choices", ()):
             kind = Literal[tuple(choices)] if one.default is not None else Literal[tuple(choices)] | None
-        if count := _floats(kind):
-            self.numbers[self.options[name]] = count
         if words := told.pop("words", 0):
             self.words[name], told["parser"] = words, _as_typed
         for known in ("type", "default", "required"):
@@ -95,18 +90,13 @@ def _parameter(
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _floats(kind: Any) -> int:
-    """How many numbers an option of this type takes."""
-    return 1 if kind is float else sum(map(_floats, get_args(kind)))
-
-
 def _as_typed(words: Any) -> Any:
     """The parser of options of several words."""
     return words
 
 
 class Command(TyperCommand):
-    """A command with options of several words, and with numbers as people type them."""
+    """A command with options of several words."""
 
     def __init__(self, *arguments: Any, **given: Any) -> None:
         super().__init__(*arguments, **given)
@@ -115,39 +105,8 @@ class Command(TyperCommand):
         for parameter in self.params:
             parameter.nargs = self.own.words.get(str(parameter.name), parameter.nargs)
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """What was typed, with plain numbers behind the options that take some."""
-        words, option, left = [], "", 0
-        try:
-            for word in args:
-                name, sign, value = word.partition("=")
-                if name in self.own.numbers:
-                    option, left = name, 0 if sign else self.own.numbers[name]
-                    words.append(f"{name}={plain(value, name)}" if sign else word)
-                else:
-                    words.append(plain(word, option) if left else word)
-                    left = max(left - 1, 0)
-        except InputError as error:
-            raise typer.BadParameter(str(error)) from None
-        return super().parse_args(ctx, words)
-
 
 # What people type
-
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d+)")  # 2,000,000 or 2,000.5
-_EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-_DECIMAL = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?")
-
-
-def plain(word: str, option: str) -> str:
-    """A number without commas; what is none stays as it is, and what may be two numbers is not guessed."""
-    for written in (word, word.translate(str.maketrans(",.", ".,"))):  # also 2.000.000 or 2.000,5
-        if _THOUSANDS.fullmatch(written):
-            return written.replace(",", "")
-    if _EITHER.fullmatch(word):
-        thousands, decimal = word.replace(",", ""), f"{float(word.replace(',', '.')):g}"
-        raise InputError(f"{option}: {word} may be {thousands} or {decimal}. Write {thousands} or {decimal}.")
-    return word.replace(",", ".") if _DECIMAL.fullmatch(word) else word
 
 
 def names(text: str | None) -> list[str]:

@@ -152,7 +152,7 @@ def _settings(
     private, missing = chosen["protect"] == "rows", columns.missing_inputs
     form = tables.reading(data, [] if private else inputs, columns.decimal, columns.encoding)
     if private:
-        grid, size = grid_of(chosen, inputs), size_of(chosen, data, people, columns.ids)
+        grid, size = grid_of(chosen, inputs), size_of(chosen, data)
         known = grid.columns
         asked |= {"grid": grid, "n_rows": size}
     else:
@@ -299,46 +299,31 @@ def grid_of(typed: Mapping[str, Any], inputs: Sequence[str]) -> Grid:
     """The public grid."""
     ranges = [(name, (_end(low, name), _end(high, name))) for name, low, high in typed["box"] or ()]
     levels = [(name, _levels(name, listed)) for name, listed in typed["levels"] or ()]
-    box: dict[str, Any] = dict([*ranges, *levels])
-    names = [name for name, _ in [*ranges, *levels]]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"--box and --levels: {name!r} is there twice.")
-        if name not in inputs:
-            raise InputError(f"{name!r} is not among the inputs: {', '.join(inputs)}.")
-    for name in inputs:
-        if name not in box:
-            raise InputError(
-                f"--protect rows: the inputs are private, so say where {name!r} lies by public "
-                f"knowledge: --box {name} LO HI, or --levels {name} A,B,... for a category."
-            )
+    box: list[tuple[str, Any]] = [*ranges, *levels]
+    if sorted(name for name, _ in box) != sorted(inputs):
+        raise InputError(
+            f"--protect rows: the inputs are private, so say of each of {', '.join(inputs)}, once, where it "
+            "lies by public knowledge: --box NAME LO HI, or --levels NAME A,B,... for a category."
+        )
     cells: dict[str, int] = {}
     for word in typed["cells"] or ():
         name, _, number = word.rpartition("=")
         if not number.isdigit():
             raise InputError(f"--cells must be a whole number, or NAME=N; got {word!r}.")
         cells |= {name: int(number)} if name else dict.fromkeys(dict(ranges), int(number)) | cells
-    return Grid({name: box[name] for name in inputs}, cells or 40)
+    return Grid({name: dict(box)[name] for name in inputs}, cells or 40)
 
 
-def size_of(typed: Mapping[str, Any], data: Path, people: str | None, ids: str) -> int:
-    """How many rows, or people, there are: public. If nobody said it, it is counted, and that is said."""
-    if people is not None and typed["rows"] is not None:
-        raise InputError(
-            "--rows: where people are protected with all of their rows, the number of rows is private. "
-            "Leave it out, or say how many people there are: --n-people."
-        )
-    what, option = ("rows", "rows") if people is None else ("people", "n_people")
-    given, named = typed[option], f"--{option.replace('_', '-')}"
-    if given is None:
-        given = _counted(data, people, ids)
+def size_of(typed: Mapping[str, Any], data: Path) -> int:
+    """How many rows, or people, there are: public. Rows are counted if nobody says it, and that is told."""
+    size = typed["n_people"] or typed["rows"]
+    if size is None:
+        size = file_cells.n_rows(data)
         note(
-            f"note: {data.name} has {given} {what}, which was counted, and becomes public. "
-            f"If it is known otherwise, give {named}."
+            f"note: {data.name} has {size} rows, which were counted, and that becomes public. "
+            "If it is known otherwise, give --rows."
         )
-    elif given < 1:
-        raise InputError(f"{named} must be a whole number above 0; got {given}.")
-    return int(given)
+    return int(size)
 
 
 def _levels(name: str, listed: str) -> list[Any]:
@@ -352,26 +337,12 @@ def _levels(name: str, listed: str) -> list[Any]:
         return levels
 
 
-def _counted(data: Path, people: str | None, how: str) -> int:
-    try:
-        if people is None:
-            return file_cells.n_rows(data)
-        ids = file_cells.read_ids(data, people, how=how)
-    except Exception:  # which might tell of private rows
-        raise file_cells.irregular(data) from None
-    if np.isnan(ids).any():
-        raise InputError(
-            f"{data.name}: it cannot be counted how many there are. Every row must name someone."
-        )
-    return len(np.unique(ids))
-
-
 def _end(typed: str, name: str) -> float | str:
     """A number, or a date as it was typed."""
     if day_of(typed) is not None:
         return typed
     try:
-        return float(options.plain(typed, f"--box {name}"))
+        return float(typed)
     except ValueError:
         raise InputError(
             f"--box {name} must have two numbers, LO and HI, or two dates such as 2024-05-31; got {typed!r}."

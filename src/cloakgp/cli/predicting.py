@@ -10,7 +10,7 @@ import numpy as np
 
 import cloakgp
 from cloakgp.cli import options
-from cloakgp.cli.exits import Answer, command, note
+from cloakgp.cli.exits import Answer, command
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import InputError
@@ -113,12 +113,7 @@ def _asked_points(
         table = tables.read_points(where, known)
         return tables.as_numbers(where, known, table), {name: cells.values for name, cells in table.items()}
     else:
-        names = releases.columns_in(where, first, inputs)
-        if inputs is None and len(names) > 1:
-            note(
-                f"columns are taken in the order {', '.join(names)}. It must be that of the plan, which the "
-                "release file does not name; --inputs chooses it."
-            )
+        names = releases.columns_in(first, inputs)
         X = points_in(where, names, limit=None)
     return X, releases.named_points(first.plan, names, X)
 

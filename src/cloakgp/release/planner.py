@@ -203,7 +203,6 @@ class Planner:
         delta: float | None = None,
         design: str = "mse",
         calibration: str = "analytic",
-        share: float = 1.0,
     ) -> Preview:
         """About what a plan for another promise would have, fast: noise and expected error, no integers.
 
@@ -215,8 +214,6 @@ class Planner:
         ----------
         epsilon, delta, design, calibration
             As for :meth:`plan`.
-        share : float
-            Of the noise: where each row stands for several, of which only one can change.
 
         Returns
         -------
@@ -232,7 +229,7 @@ class Planner:
             foreseen = self._foreseen.get(design)
             if foreseen is None or foreseen.plan is not plan:
                 foreseen = self._foreseen[design] = Foreseen(plan, plan.X_star)
-            scale = share * foreseen.noise_for(epsilon, delta, calibration)
+            scale = foreseen.noise_for(epsilon, delta, calibration)
             gain, error = foreseen.read(scale)
             released = plan.reconstruction if plan.certificate.unbiased else gain
             noise = frozen(scale * np.linalg.norm(released, axis=1))

@@ -217,9 +217,12 @@ class Settings:
             return None
         return hashlib.sha256(json.dumps(asked, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
+    def rows(self) -> list[tuple[str, str]]:
+        """Each setting's name and value; of arrays, how large they are."""
+        return [(name, _shown(value)) for name, value in self.chosen().items()]
+
     def __str__(self) -> str:
-        """One line for each setting; of arrays, how large they are."""
-        return "\n".join(f"{name}: {_shown(value)}" for name, value in self.chosen().items())
+        return "\n".join(f"{name}: {value}" for name, value in self.rows())
 
 
 def _of_model(model: GaussianProcess | LearnedGP) -> dict[str, Any]:
@@ -259,6 +262,10 @@ _CASES: dict[str, tuple[str, Any]] = {
         "nobody says whose row each is",
         Message("The column is named with ", Argument("people"), "."),
     ),
+    "alone": (
+        "people are protected with all of their rows",
+        Message("Their number is private then. Say how many people there are: ", Argument("n_people"), "."),
+    ),
     "predictions": ("a function is released", ""),
 }
 """What is said where a case does not hold, and what to do then."""
@@ -272,7 +279,8 @@ _MEANT = {
     **dict.fromkeys(("categories", "missing_inputs", "given"), "public"),
     "within": "public people",
     "ids": "people",
-    **dict.fromkeys(("box", "levels", "cells", "rows", "grid"), "rows"),
+    **dict.fromkeys(("box", "levels", "cells", "grid"), "rows"),
+    "rows": "rows alone",
     **dict.fromkeys(("max_rows", "n_people"), "rows people"),
 }
 """Each option with the cases in which it has a meaning: all that is written of which go together."""
@@ -283,6 +291,7 @@ _NEEDED: dict[str, tuple[str, Any]] = {
     ),
     "people": ("the column that says whose row each is", ""),
     "max_rows": ("how many rows of each person count, at most", ""),
+    "n_people": ("how many people there are, which is public", ""),
     "noise": (
         "the variance of outcomes at one input",
         Message("Or leave out ", Argument("kernel"), ", too, and the model is learned."),
@@ -303,6 +312,7 @@ def check_together(asked: Mapping[str, Any]) -> None:
     outcome = outcome_named(chosen.get("outcome", REAL.name), chosen.get("classes", ()))
     known, rows, people = "kernel" in chosen, protect == ROWS, "people" in chosen
     holds = {"known": known, "learned": not known, "rows": rows, "public": not rows, "people": people}
+    holds["alone"] = not people
     holds |= {"inducing": "inducing" in chosen, "predictions": "kind" not in chosen}
     holds |= {"real": outcome.link is None, "scattered": outcome.scattered}
     for name in chosen:
@@ -318,6 +328,7 @@ def check_together(asked: Mapping[str, Any]) -> None:
         "bounds": not outcome.fixed_bounds,
         "people": protect == PEOPLE,
         "max_rows": rows and people,
+        "n_people": rows and people,
         "noise": known and holds["real"],
         "at": known and holds["predictions"],
     }
@@ -403,7 +414,8 @@ def _by_column(seasons: Any) -> Any:
 def _shown(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{' x '.join(map(str, value.shape))} numbers"
-    if isinstance(value, (tuple, list)) and any(isinstance(one, np.ndarray) for one in value):
+    arrays = isinstance(value, list) and any(isinstance(one, np.ndarray) for one in value)
+    if arrays or isinstance(value, tuple):
         return ", ".join(map(_shown, value))
     if isinstance(value, list):
         return f"{len(value)} entries"

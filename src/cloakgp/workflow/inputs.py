@@ -5,7 +5,6 @@ machine or on a Dask cluster; and points, for predictions or inducing inputs, fr
 from __future__ import annotations
 
 import gc
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,9 +21,7 @@ from cloakgp.data.columns import Columns
 from cloakgp.data.formats import Format, is_parquet
 from cloakgp.data.grid import Grid
 from cloakgp.data.parquet import ParquetColumns, files_of
-from cloakgp.data.passes import sweep
 from cloakgp.data.people import ALIKE
-from cloakgp.files import container
 from cloakgp.release import encoding, points
 from cloakgp.release.planning import plan_from
 from cloakgp.release.points import MOST_POINTS, is_grid
@@ -112,20 +109,6 @@ def plan_again(settings: Settings, path: Path, dask: bool = False) -> Any:
     read = settings.columns, settings.reading, settings.missing_inputs
     X = open_inputs(path, settings.inputs, settings.may_stream, dask, *read)
     return plan_for(settings, X, open_ids(path, settings.people, settings.reading, settings.ids))
-
-
-def digest_of(X: Any) -> str:
-    """SHA-256 of inputs, wherever they are: as a release file holds them; of their chunks', if large."""
-    if is_small(X):
-        return container.digest(np.asarray(X))
-    whole = hashlib.sha256()
-    for part in sweep(_digest, X, label="reading X"):
-        whole.update(part)
-    return whole.hexdigest()
-
-
-def _digest(X: FloatArray) -> bytes:
-    return hashlib.sha256(np.ascontiguousarray(X, dtype="<f8").tobytes()).digest()
 
 
 # ------------------------------------------------------------------------------------------------- points

@@ -14,12 +14,12 @@ from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import InputError
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.kernels.specs import is_custom
+from cloakgp.plots import learned_settings
 from cloakgp.posterior.model_check import ModelCheck
 from cloakgp.release.opening import load_release
 from cloakgp.release.plan import Plan
 from cloakgp.release.release import Release
 from cloakgp.release.showing import beside, by_class, interval
-from cloakgp.workflow import tables
 from cloakgp.workflow.inputs import is_small
 
 SUFFIX = ".cloak"
@@ -194,15 +194,14 @@ def input_names(release: Release, given: list[str] | None) -> list[str]:
     return ["x"] if wanted == 1 else [f"x{place}" for place in range(1, wanted + 1)]
 
 
-def columns_in(path: str | Path, release: Release, given: list[str] | None) -> list[str]:
-    """Which columns of a table are the inputs: those that are named, or all if the number is right."""
-    there, wanted = tables.columns_of(path), n_inputs(release)
-    if given is None and len(there) != wanted:
+def columns_in(release: Release, given: list[str] | None) -> list[str]:
+    """Which columns of a table are the inputs: those that are named, here or in the file."""
+    if given is None and release.plan.columns is None:
         raise InputError(
-            f"{path} has {len(there)} columns and the release has {wanted} input column(s). Say which: "
-            "--inputs, in the order in which the release was planned."
+            "this release does not name its inputs. Say which columns they are: --inputs, in the order in "
+            "which the release was planned."
         )
-    return input_names(release, there if given is None else given)
+    return input_names(release, given)
 
 
 def default_points(release: Release) -> FloatArray:
@@ -218,3 +217,24 @@ def noise_of(release: Release) -> FloatArray:
     if release.plan.function is None:
         return release.noise_std
     return release.plan.released_noise(default_points(release))
+
+
+def learned(release: Release, inputs: Sequence[str], output: str) -> list[tuple[str, str, FloatArray]]:
+    """What was learned, if the model was: each thing, whose unit it has, and how much it is in each model.
+
+    Its unit is a column's, or nothing of a share.
+    """
+    settings, outcome = learned_settings(release), release.plan.outcome
+    if not settings:
+        return []
+    best, own = settings[0], outcome.link is None
+    unit = output if own else ""  # else it is of a function behind the probability, or the rate
+    found = [("size of the signal", unit, [one.signal**0.5 for one in settings])]
+    for place, column in enumerate(best.numeric):
+        what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {inputs[column]}"
+        found.append((what, inputs[column], [one.lengthscale[place] for one in settings]))
+    for place, part in enumerate(best.parts(inputs)):
+        found.append((f"share of {part}", "", [one.form[2][place] for one in settings]))
+    if outcome.scattered:
+        found.append((outcome.noise_words, unit, [one.noise**0.5 if own else one.noise for one in settings]))
+    return [(what, unit, np.array(values)) for what, unit, values in found]

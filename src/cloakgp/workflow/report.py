@@ -198,16 +198,11 @@ def _budget(release: Release, ledger: Ledger | None) -> str:
 def _learned(release: Release, names: list[str], shown: Sequence[Picture] = ()) -> str:
     """Which models hold the weight, where the model was learned; and how it came about."""
     history = _fill("history", {"pictures": "".join(map(_figure, shown))}) if shown else ""
-    if not (settings := plots.learned_settings(release)):
+    if not (found := releases.learned(release, names, "")):
         return history
-    best = settings[0]
-    lengths = [
-        f"lengthscale of {names[column]}" if len(names) > 1 else "lengthscale" for column in best.numeric
-    ]
-    shares = [f"share of {part}" for part in best.parts(names)]
-    rows = [["kernel", *lengths, *shares, "signal std", "noise std", "weight"]]
-    for one, weight in zip(settings[:10], release.weights.tolist(), strict=False):
-        numbers = (*one.lengthscale, *one.shares, one.signal**0.5, one.noise**0.5)
+    rows = [["kernel", *(what for what, *_ in found), "weight"]]
+    models = zip(plots.learned_settings(release)[:10], *(values for *_, values in found), strict=False)
+    for (one, *numbers), weight in zip(models, release.weights.tolist(), strict=False):
         rows.append([one.family, *(f"{number:.3g}" for number in numbers), f"{weight:.1%}"])
     return _fill("learned", {"grid": _grid(rows)}) + history
 

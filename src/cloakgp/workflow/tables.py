@@ -99,16 +99,17 @@ def reading(
 
 
 def _plain(path: PathLike, columns: Sequence[str], form: Format) -> Any:
-    """These columns as numbers, or None if something else is in them."""
+    """These columns as numbers: a table of pyarrow's, or None if something else is in them."""
+    if is_parquet(path):
+        return open_parquet(path, columns) if _are_numeric(path, columns) else None
     return read_csv(path, form, csv_options(form, columns, _pyarrow().float64()))
 
 
-def are_numbers(path: PathLike, columns: Sequence[str], form: Format | None = None) -> bool:
-    """Whether public columns hold numbers, and nothing else."""
-    if is_parquet(path):
-        schema = open_parquet(path).schema_arrow
-        return all(_is_numeric(schema.field(column).type) for column in columns)
-    return _plain(path, columns, reading(path, columns) if form is None else form) is not None
+def _are_numeric(path: PathLike, columns: Sequence[str]) -> bool:
+    """Whether a Parquet file's schema says that these are numbers."""
+    schema, types = open_parquet(path).schema_arrow, _pyarrow().types
+    are = (types.is_integer, types.is_floating, types.is_decimal)
+    return all(any(kind(schema.field(column).type) for kind in are) for column in columns)
 
 
 def read_words(path: PathLike, columns: Sequence[str], form: Format) -> Any:
@@ -155,12 +156,10 @@ def read_columns(
     They are public: how a CSV file is written is found out from them and the header, unless it is said.
     Levels and dates become numbers as is `known` of them.
     """
-    if known is not None and is_coded(known):
-        return as_numbers(path, known, read_points(path, known, form), complete, new_levels)
-    check_columns(path, columns)
-    table = _read_parquet(path, columns) if is_parquet(path) else _read_csv(path, columns, form)
-    numbers = np.column_stack([_numbers(table.column(name)) for name in columns])
-    return _checked(path, columns, numbers, complete)
+    if known is None:
+        check_columns(path, columns)
+        known = Columns(tuple(map(Column, columns)))
+    return as_numbers(path, known, read_points(path, known, form), complete, new_levels)
 
 
 def _checked(path: PathLike, columns: Sequence[str], numbers: FloatArray, complete: bool) -> FloatArray:
@@ -232,17 +231,6 @@ def _cells(values: Any) -> Any:
     return pyarrow.Array.from_buffers(pyarrow.float64(), len(values), [None, memory])
 
 
-def _read_csv(path: PathLike, columns: Sequence[str], form: Format | None) -> Any:
-    form = reading(path, columns) if form is None else form
-    table = _plain(path, columns, form)
-    if table is None:
-        words = read_words(path, columns, form)
-        for column in columns:
-            check_numbers(path, column, words.column(column), form)
-        raise irregular(path)
-    return table
-
-
 def numbers_in(words: Any, form: Format) -> FloatArray | None:
     """Cells as numbers, NaN where one is missing; None if one is something else."""
     import pyarrow
@@ -271,16 +259,17 @@ def _with_points(words: Any, form: Format) -> Any:
     return trimmed
 
 
-def check_numbers(
+def _checked_numbers(
     path: PathLike, column: str, words: Any, form: Format, remedy: str = "Encode dates and categories first."
-) -> None:
-    """Raise, with row numbers, if a cell of a public column is not a number."""
-    if numbers_in(words, form) is not None:
-        return
+) -> FloatArray:
+    """A public column's cells as numbers; raises, with row numbers, if one is something else."""
+    if (numbers := numbers_in(words, form)) is not None:
+        return numbers
     from pyarrow import compute
 
     fine = compute.match_substring_regex(_with_points(words, form), _AS_NUMBER, ignore_case=True)
     _refuse(path, column, "must hold numbers", ~fine.fill_null(True).to_numpy(zero_copy_only=False), remedy)
+    raise irregular(path)
 
 
 def check_complete(path: PathLike, column: str, values: FloatArray) -> None:
@@ -299,23 +288,6 @@ def _refuse(path: PathLike, column: str, must: str, wrong: Any, *remedy: str) ->
     shown = f"rows {', '.join(rows[:-1])} and {rows[-1] if len(rows) <= most else 'others'} do"
     shown = f"row {rows[0]} does" if len(rows) == 1 else shown
     raise InputError(Message(f"{name_of(path)}: column {column!r} {must}; {shown} not. ", *remedy))
-
-
-def _read_parquet(path: PathLike, columns: Sequence[str]) -> Any:
-    schema = open_parquet(path).schema_arrow
-    for column in columns:
-        kind = schema.field(column).type
-        if not _is_numeric(kind):
-            raise InputError(
-                f"{name_of(path)}: column {column!r} must hold numbers; it holds {kind}. Encode dates and "
-                "categories as numbers first."
-            )
-    return open_parquet(path, columns)
-
-
-def _is_numeric(kind: Any) -> bool:
-    types = _pyarrow().types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def open_parquet(path: PathLike, columns: Sequence[str] | None = None) -> Any:
@@ -372,7 +344,7 @@ def find_columns(
     for name in categories:
         if name not in inputs:
             raise InputError(f"--categories: {name!r} is not among the inputs: {', '.join(inputs)}.")
-    if not categories and are_numbers(path, inputs, form):
+    if not categories and is_parquet(path) and _are_numeric(path, inputs):  # which may be very many rows
         return numbers_named(inputs, output, people)
     table = _read_table(path, inputs, form, categories=categories)
     found = Columns.of(table, levels={name: _levels(table[name]) for name in categories})
@@ -415,11 +387,14 @@ def _read_table(
 ) -> Table:
     """Public columns, each by what it holds, or as it is known."""
     check_columns(path, names)
+    form = reading(path, names) if form is None else form
+    plain = None if categories or is_coded(known) else _plain(path, names, form)
+    if plain is not None:
+        return Table({name: Cells(_numbers(plain.column(name))) for name in names})
     if is_parquet(path):
         table = frames.read(open_parquet(path, names))
         assert table is not None  # it has names
         return table
-    form = reading(path, names) if form is None else form
     words = read_words(path, names, form)
     columns = [None] * len(names) if known is None else known.inputs
     return Table(
@@ -433,15 +408,16 @@ def _read_table(
 
 
 def _found(path: PathLike, name: str, words: Any, form: Format, category: bool) -> Cells:
-    """A column by its cells."""
-    numbers = numbers_in(words, form)
-    whole = numbers is not None and bool((np.isnan(numbers) | (numbers == np.rint(numbers))).all())
-    if numbers is not None and (whole or not category):
-        return Cells(numbers)
-    if not category and _some_numbers(words, form):  # a slip of the pen makes no category
+    """A column by its cells, which are not all numbers; or one of a category, which may be whole numbers."""
+    if category:
+        numbers = numbers_in(words, form)
+        if numbers is not None and (np.isnan(numbers) | (numbers == np.rint(numbers))).all():
+            return Cells(numbers)
+        return _texts(words)
+    if _some_numbers(words, form):  # a slip of the pen makes no category
         remedy = Message("If it is a category all the same, say ", Argument("categories"), f" {name}.")
-        check_numbers(path, name, words, form, remedy)
-    return _texts(words) if category else _booleans(_texts(words))
+        return Cells(_checked_numbers(path, name, words, form, remedy))
+    return _booleans(_texts(words))
 
 
 def _as_known(path: PathLike, column: Column, words: Any, form: Format) -> Cells:
@@ -453,10 +429,7 @@ def _as_known(path: PathLike, column: Column, words: Any, form: Format) -> Cells
         found = _booleans(_texts(words))
         if not any(isinstance(one, str) for one in found.values):
             return found
-    check_numbers(path, column.name, words, form)
-    numbers = numbers_in(words, form)
-    assert numbers is not None  # as was checked
-    return Cells(numbers)
+    return Cells(_checked_numbers(path, column.name, words, form))
 
 
 def _texts(words: Any) -> Cells:

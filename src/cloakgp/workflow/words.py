@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import NormalDist
 from typing import Any
 
@@ -15,8 +15,6 @@ from cloakgp.data.grid import Grid
 from cloakgp.designs import DESIGNS
 from cloakgp.measure.certificate import Certificate
 from cloakgp.measure.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
-from cloakgp.model.gp import GaussianProcess
-from cloakgp.model.outcome import Outcome
 from cloakgp.plots.shown import inducing_words
 from cloakgp.posterior.model_check import ModelCheck
 from cloakgp.release.plan import Plan
@@ -166,21 +164,34 @@ def settings_rows(
 ) -> list[tuple[str, str]]:
     """Everything that was set."""
     c, rule, alone = plan.certificate, plan.rule, plan.alone
-    families = rule.prior.kernels  # that it is learned among
+    outcome, families = rule.outcome, rule.prior.kernels  # that it is learned among
     gp: Any = None if families else plan.gp
+    low, high = gp.limits if alone else rule.bounds
     pairs = "" if not alone or isinstance(gp.bounds[0], float) else "one pair per row, within "
-    bounds = f"{pairs}{bounds_words(gp.limits if alone else rule.bounds)}; outcomes outside are clipped"
+    model: list[tuple[str, Any]] = [
+        ("model", f"learned on the way: lengthscales, signal and noise, kernel {' or '.join(families)}")
+    ]
+    if gp is not None:
+        each: Any = gp.noise
+        noise = f"variance {each:.6g}" if np.ndim(each) == 0 else f"{len(each)} variances, one per row"
+        noise += f" times the {outcome.told}" if outcome.told else ""
+        model = [
+            ("kernel", repr(gp.kernel)),
+            ("approximation", inducing_words(gp)),
+            ("observation noise", outcome.scattered and noise),
+        ]
+    mean = alone and (f"{gp.mean:g}" if isinstance(gp.mean, float) else "one per row")
     in_turn = ", under one promise; each is planned from what came out before it" if plan.stages > 1 else ""
     design = DESIGNS[c.design].text if c.design in DESIGNS else "the whole function, to be asked anywhere"
     rows = [
         ("public inputs" if plan.grid is None else "private inputs", ", ".join(inputs or ())),
         ("private output", output),
-        ("promise", promise_words(c.epsilon, c.delta, c.unit)),
-        *model_rows(gp, rule.outcome, families),
+        ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
+        *model,
         ("given", rule.given and f"{len(rule.given)} earlier release(s) of the same outcomes"),
-        ("outcomes are", not alone and rule.outcome.told and rule.outcome.in_detail),
-        ("bounds", not rule.outcome.fixed_bounds and bounds),
-        ("prior mean", alone and mean_words(gp.mean)),
+        ("outcomes are", not alone and outcome.told and outcome.in_detail),
+        ("bounds", not outcome.fixed_bounds and f"{pairs}{low:g} to {high:g}; outcomes outside are clipped"),
+        ("prior mean", mean),
         ("design", alone and f"{c.design}: {design}"),
         ("calibration", alone and c.calibration),
         ("stages", not alone and f"{plan.stages}{in_turn}"),
@@ -189,40 +200,6 @@ def settings_rows(
         ("numbers released", f"{'' if alone else 'at most '}{c.n_measurements}"),
     ]
     return there(rows)
-
-
-def model_rows(
-    gp: GaussianProcess | None, outcome: Outcome, kernels: Sequence[str] = ()
-) -> list[tuple[str, str]]:
-    """A model that is known, or what it is learned among."""
-    if gp is None:
-        what = f"learned on the way: lengthscales, signal and noise, kernel {' or '.join(kernels)}"
-        return [("model", what)]
-    each: Any = gp.noise
-    noise = f"variance {each:.6g}" if np.ndim(each) == 0 else f"{len(each)} variances, one per row"
-    noise += f" times the {outcome.told}" if outcome.told else ""
-    rows = [
-        ("kernel", repr(gp.kernel)),
-        ("approximation", inducing_words(gp)),
-        ("observation noise", outcome.scattered and noise),
-    ]
-    return there(rows)
-
-
-def promise_words(epsilon: float, delta: float, unit: str) -> str:
-    """A promise in a line."""
-    return f"epsilon {epsilon:g}, delta {delta:g}, unit: {unit}"
-
-
-def mean_words(mean: Any) -> str:
-    """A prior mean."""
-    return f"{mean:g}" if isinstance(mean, float) else "one per row"
-
-
-def bounds_words(bounds: tuple[Any, Any]) -> str:
-    """Of outcomes."""
-    alike = np.ndim(bounds[0]) == np.ndim(bounds[1]) == 0
-    return f"{bounds[0]:g} to {bounds[1]:g}" if alike else "one pair for each row"
 
 
 def range_words(grid: Grid | None) -> str:

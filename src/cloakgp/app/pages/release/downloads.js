@@ -12,7 +12,6 @@ const DOWNLOADS = [
   ["file", "Release file", ".cloak, to check and to ask"],
   ["report", "Report", "one HTML page to pass on"],
   ["script", "Script", ".py"],
-  ["notebook", "Notebook", ".ipynb"],
 ];
 
 const REDO = { custodian: "that redoes it", analyst: "that reads it and predicts" };
@@ -35,7 +34,7 @@ export function downloads(id) {
             "a",
             { href: api.download(id, what), download: "", class: "download", "data-what": what },
             h("b", {}, label),
-            h("span", {}, sub, ["script", "notebook"].includes(what) ? ` ${redo}` : null),
+            h("span", {}, sub, what === "script" ? ` ${redo}` : null),
           ),
         ),
       ),

@@ -14,7 +14,6 @@ from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import InputError
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.kernels.specs import is_custom
-from cloakgp.plots import learned_settings
 from cloakgp.posterior.model_check import ModelCheck
 from cloakgp.release.opening import load_release
 from cloakgp.release.plan import Plan
@@ -224,7 +223,8 @@ def learned(release: Release, inputs: Sequence[str], output: str) -> list[tuple[
 
     Its unit is a column's, or nothing of a share.
     """
-    settings, outcome = learned_settings(release), release.plan.outcome
+    settings: list[Any] = [one for one in release.settings if not one.known]
+    outcome = release.plan.outcome
     if not settings:
         return []
     best, own = settings[0], outcome.link is None

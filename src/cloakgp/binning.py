@@ -24,7 +24,7 @@ from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.data.columns import names_in
-from cloakgp.data.inputs import PublicInputs, as_inputs, as_points, named
+from cloakgp.data.inputs import PublicInputs, TableRows, as_inputs, as_points, named
 from cloakgp.data.merging import Groups
 from cloakgp.data.people import ALIKE, People
 from cloakgp.files import container
@@ -105,6 +105,8 @@ class BinningPlan(PlanBase[BinningRelease]):
     X_star: FloatArray
     measurement: Measurement
     """The sums of y over the occupied bins."""
+    rows: TableRows | None = None
+    """Labels of the rows of X, if it was a table that has some."""
     edges: tuple[FloatArray, ...] = ()
     """The bins' edges along each input; none for :func:`local`."""
     boxes: Boxes | None = None
@@ -190,10 +192,10 @@ class BinningPlan(PlanBase[BinningRelease]):
         return std
 
     def _measure(self, y: Any, missing: str) -> IntArray:
-        from cloakgp.private.room import measure
+        from cloakgp.private.room import Outcomes, measure
 
         check_unit(self.certificate, self.measurement.unit)
-        return measure(self.measurement, y, missing, names=names_in(self.columns))
+        return measure(self.measurement, Outcomes(y, self.rows, names=names_in(self.columns)), missing)
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -337,7 +339,7 @@ def _planned(
     calibration = "Laplace" if pure else "analytic"
     certificate = certify_one(m, m.mu(), part, calibration=calibration, design="bins", unbiased=True)
     what: Any = {"X": X, "X_star": X_star, "measurement": m, "certificate": certificate}
-    made = BinningPlan(columns=given.columns, **what, **reader)
+    made = BinningPlan(columns=given.columns, rows=given.rows, **what, **reader)
     # A kernel that does not work must say so now, not when y has been spent.
     assert np.isfinite(made.noise_std).all()
     return made

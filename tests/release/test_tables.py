@@ -124,12 +124,42 @@ def test_labels_count_for_selections_and_functions_too():
         made(HEIGHTS)
 
 
+LEARNED = AutoGP((0, 250), stages=2)
+BOX = cloakgp.Grid({"age": (0, 80), "site": ["north", "south", "west"]}, cells=4)
+LABELLED = {
+    "bins": lambda y: binning.plan(X[["age"]], X_star=[[1.0]], edges=4, bounds=(0, 250), epsilon=1.0).release(
+        y
+    ),
+    "each": lambda y: binning.local(
+        X[["age"]], X_star=[[1.0]], kernel=EQ(20), noise=1.0, bounds=(0, 250), epsilon=1.0
+    ).release(y),
+    "whole rows": lambda y: LEARNED.plan_rows(BOX, N, **PROMISE).release(X, y),
+    "people": lambda ids: GP.plan(X, X_star=X.iloc[:6], people=ids, **PROMISE),
+    "people's rows": lambda ids: LEARNED.plan_rows(BOX, 30, max_rows=5, **PROMISE).release(
+        X, HEIGHTS, people=ids
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LABELLED)
+def test_labels_count_wherever_rows_meet(what, few_models):
+    """Of ids, too: one row's label with another's id, and the promise would be to nobody who is there."""
+    right = pd.Series(np.arange(N) % 30, X.index, name="who") if "people" in what else HEIGHTS
+    for wrong in (right.iloc[::-1], right.reset_index(drop=True)):
+        with pytest.raises(ValueError, match="must have the labels of X's rows, in the same order"):
+            LABELLED[what](wrong)
+    for fine in (right, right.to_numpy()):
+        LABELLED[what](fine)
+
+
 def test_labels_of_rows_are_in_no_pickle():
     """They may be names; the release file does not have them either."""
     named = X.set_axis([f"Ada{row}" for row in range(N)])
     released = GP.plan(named, X_star=X.iloc[:2], missing_inputs="drop", **PROMISE).release(HEIGHTS.to_numpy())
     kept = pickle.dumps(released)
     assert b"Ada" not in kept
+    bins = binning.plan(named[["age"]], X_star=[[1.0]], edges=4, bounds=(0, 250), epsilon=1.0)
+    assert b"Ada" not in pickle.dumps(bins)
     np.testing.assert_array_equal(pickle.loads(kept).predict(X), released.predict(X))  # noqa: S301
 
 

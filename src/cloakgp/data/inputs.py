@@ -139,8 +139,18 @@ def as_inputs(
     if table is not None:
         remedy = ", or leave such rows out with missing_inputs='drop'" if missing_inputs == "error" else ""
         _check_complete(numbers, "X", columns.names, remedy)
+    _check_labels(people, index)
     people = people if rows is None else rows.of(people)
     return PublicInputs(numbers, columns, rows, people, as_ids(ids, people is not None))
+
+
+def _check_labels(people: Any, index: Any) -> None:
+    """Raise if ids have other labels than X's rows: who has which rows would be wrong, and so the promise."""
+    own: Any = getattr(people, "index", None)
+    labelled = hasattr(own, "equals") and hasattr(index, "equals") and not is_dask(people)
+    if labelled and len(own) == len(index) and not own.equals(index):
+        remedy = "Use people.loc[X.index]; or, if they are in the order of X's rows, people.to_numpy()."
+        raise ArgumentError("people", "must have the labels of X's rows, in the same order", "others", remedy)
 
 
 def _with_roles(table: Table, columns: Columns | None, people: Any) -> tuple[Columns, Any]:
@@ -180,6 +190,8 @@ def as_points(X: Any, name: str, n_columns: int, columns: Columns | None) -> Flo
         _check_complete(numbers, name, columns.names, "")
         return frozen(numbers)
     # Planned with an array, which has no names: by position.
+    if not table:
+        raise ArgumentError(name, "must have columns", "a table without any")
     other = [listed([one]) for one, cells in table.items() if cells.values.dtype.kind not in "fb"]
     if other:
         expected = "must hold numbers: the plan was made with an array"

@@ -1,6 +1,6 @@
 """How y is read: a chunk of rows at a time, made numeric, clipped to the public bounds, and made integer.
 
-Whatever goes wrong becomes one of two sentences, which quote nothing. Nothing outside of this folder may
+Whatever goes wrong becomes one of a few sentences, which quote nothing. Nothing outside of this folder may
 import this file: y that has been read exists in the private room only.
 """
 
@@ -171,17 +171,22 @@ def check_name(y: Any, names: Collection[str]) -> None:
         raise ArgumentError("y", "must not be one of the inputs, and its name is that of one", remedy=remedy)
 
 
-def own_rows(y: Any, rows: TableRows | None) -> Any:
-    """y of the rows that count, which public numbers name, if its labels are those of X's rows.
+def check_labels(values: Any, index: Any, said: str = OTHER_LABELS) -> None:
+    """Raise if labels are not those of X's rows, where both have labels: each row would get another's value.
 
     Labels are part of what is private here as values are: all that is told is whether they are the same.
     """
+    own: Any = getattr(values, "index", None)
+    labelled = hasattr(own, "equals") and hasattr(index, "equals") and not is_dask(values)
+    if labelled and len(own) == len(index) and not own.equals(index):
+        raise ValueError(said)
+
+
+def own_rows(y: Any, rows: TableRows | None) -> Any:
+    """y of the rows that count, which public numbers name, if its labels are those of X's rows."""
     if rows is None:
         return y
-    index: Any = getattr(y, "index", None)
-    labelled = rows.index is not None and hasattr(index, "equals") and not is_dask(y)
-    if labelled and len(index) == rows.size and not index.equals(rows.index):
-        raise ValueError(OTHER_LABELS)
+    check_labels(y, rows.index)
     if rows.kept is None:
         return y
     if is_dask(y):

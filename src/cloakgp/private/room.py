@@ -155,9 +155,7 @@ class _Read(NamedTuple):
     source: Any
 
 
-def measure(
-    measurements: Measurement | Sequence[Measurement], y: Any, missing: str, names: Collection[str] = ()
-) -> IntArray:
+def measure(measurements: Measurement | Sequence[Measurement], y: Any, missing: str) -> IntArray:
     """The noisy measurements of y, or of whole rows, one after the other: the one private step.
 
     Parameters
@@ -170,11 +168,9 @@ def measure(
         What to do about NaN and infinities: refuse, or put the middle of the bounds in their place,
         row by row, so that being missing is as well protected as any value. A row with a missing input
         counts in one fixed public cell, with its outcome in the middle.
-    names
-        As for :class:`Outcomes`.
     """
     parts = measurements if isinstance(measurements, Sequence) else (measurements,)
-    exact = _times(parts, y if isinstance(y, Outcomes) else Outcomes(y, names=names), missing)
+    exact = _times(parts, y if isinstance(y, Outcomes) else Outcomes(y), missing)
     law = [add_laplace if m.noise == LAPLACE else add_noise for m in parts]
     return np.concatenate([add(sums, m.sigma) for add, m, sums in zip(law, parts, exact, strict=True)])
 

@@ -1,7 +1,8 @@
 """How whole rows are read: each becomes the number of a cell of a public grid, by the same rules as for y.
 
 No branch, early exit, message or warning depends on what an input is, or on whose a row is. Whatever goes
-wrong becomes one of two sentences, which quote nothing. Nothing outside of this folder may import this file.
+wrong becomes one of a few sentences, which quote nothing. Nothing outside of this folder may import this
+file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cloakgp.data.file_cells import read_ids, read_texts
 from cloakgp.data.grid import Axis, Grid
 from cloakgp.data.people import ALIKE, as_people
 from cloakgp.measure.unit import Population
-from cloakgp.private.outcomes import PrivateColumn, column, kept, numeric
+from cloakgp.private.outcomes import PrivateColumn, check_labels, column, kept, numeric
 
 EXPECTED_ROWS = (
     "X, y and people must be as the plan says: X a table with the grid's columns, or an array with as many, "
@@ -30,6 +31,11 @@ EXPECTED_ROWS = (
 INCOMPLETE_ROWS = (
     "X and y must be complete: something is missing, infinite, or a level unknown to the grid. Do not drop "
     "such rows: that would leak. Use missing='midpoint', which protects missingness too. Nothing was spent."
+)
+OTHER_IDS = (
+    "people must have the labels of X's rows, in the same order; its index is another one. Use "
+    "people.loc[X.index]; or, if its rows are in the order of X's all the same, people.to_numpy(). Nothing "
+    "was spent."
 )
 _PLAN_AGAIN = "It is public: plan again with the right one. Nothing was spent."
 Cells = NDArray[np.intp]
@@ -50,6 +56,9 @@ def rows_of(population: Population, table: PrivateRows) -> tuple[Cells, NDArray[
     n_rows, people = _tried(lambda: len(columns[0])), table.people
     _expect(all(column.shape == (n_rows,) for column in columns) and not is_dask(table.y))
     _expect((people is None) == (population.max_rows is None))
+    index = None if is_dask(table.X) else getattr(table.X, "index", None)
+    check_labels(table.y, index)
+    check_labels(people, index, OTHER_IDS)
     size = population.size
     if people is None and n_rows != size:
         raise OtherSize(f"the plan is for {size} rows, and here is another number. {_PLAN_AGAIN}")

@@ -59,6 +59,8 @@ def test_pictures_come_in_every_form():
     good("plot heights.cloak --formats pdf,csv --dark -o pictures")
     names = {path.name for path in Path("pictures").iterdir()}
     assert names == {"heights-prediction.pdf", "heights-prediction.csv"}
+    good("plot heights.cloak --formats png -o new/")  # as in its help: a folder that is not there yet
+    assert [path.name for path in Path("new").iterdir()] == ["heights-prediction.png"]
     good("plot heights.cloak --dark -o dark.svg")
     good("plot heights.cloak -o light.svg")
     papers = [

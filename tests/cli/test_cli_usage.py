@@ -263,6 +263,7 @@ WRONG = {
     "combine heights.cloak homes.cloak --at grid:3": "must all have the same number of input columns",
     "plot heights.cloak -o picture.gif": "written as .png, .svg or .pdf",
     "plot heights.cloak --formats png -o a.png": "--formats is for a folder",
+    "plot heights.cloak --formats png -o nowhere/new": "cannot be written there",
     "verify heights.cloak --people name": "give that with --inputs-from",
     "show nowhere.cloak": "there is no such file",
     "show data.csv": "neither a release file (.cloak) nor a plan file (.json)",

@@ -205,7 +205,10 @@ def plot(
       cloakgp plot homes.cloak --title "House prices" --units £ --outline london.geojson -o homes.svg
       cloakgp plot homes.cloak --formats png,pdf,csv -o pictures/
     """
-    if not out.is_dir():
+    folder = out.is_dir() or (formats is not None and not out.suffix and not out.exists())
+    if folder:
+        options.check_writable(out / release_file.stem if out.is_dir() else out)
+    else:
         pictures.kind_of(out)
         options.check_writable(out, reads=[release_file])
         if formats is not None:
@@ -218,7 +221,7 @@ def plot(
     shown = pictures.release_pictures(release, names, output, **axes.named)
     if noise:
         shown = iter([pictures.noise_picture(release, names, output)])
-    if not out.is_dir():
+    if not folder:
         first = replace(next(shown), dark=dark)
         atomic.write(out, first.encoded(pictures.kind_of(out)))
         return Answer({"picture": str(out), "caption": first.caption}, f"picture: {out}\n{first.caption}")
@@ -226,6 +229,7 @@ def plot(
     for kind in kinds:
         if kind not in pictures.FORMATS:
             raise InputError(f"--formats must be of {', '.join(pictures.FORMATS)}; got {kind!r}.")
+    out.mkdir(exist_ok=True)
     found, lines = [], []
     for picture in shown:
         for kind in kinds:

@@ -41,6 +41,13 @@ def test_too_many_draws_are_refused_with_the_limit(release, monkeypatch):
     assert refused.value.name == "X"
 
 
+@pytest.mark.parametrize("seed", ["one", -1, 0.5, [None]])
+def test_a_seed_that_is_none_is_refused_by_name(release, seed):
+    with pytest.raises(ArgumentError) as refused:
+        release.sample(getattr(release, "X_star", X)[:2], 2, seed)
+    assert refused.value.name == "seed"
+
+
 @pytest.mark.filterwarnings("ignore", category=RepeatedFitWarning)
 def test_the_estimator_names_its_own_argument():
     model = cloakgp.PrivateGPRegressor(bounds=(-2.0, 6.0), **PROMISE, kernel=EQ(2.0), noise=0.1).fit(X, Y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +52,14 @@ def test_limits(limits, fine, wrong, expected):
     assert checks.positive(5e-324, "thing") == 5e-324
     with pytest.raises(ArgumentError):
         checks.positive(0.0, "thing")
+
+
+def test_paths():
+    for value in ("a/b", Path("a/b")):
+        assert checks.path(value) == Path("a/b")
+    for wrong in (1, True, None, b"a", ["a"]):
+        with pytest.raises(TypeError, match=r"^path must be the name of a file; got "):
+            checks.path(wrong)
 
 
 def test_whole_numbers():

@@ -88,6 +88,9 @@ def test_stages_come_in_order(ledger):
     ]:
         with pytest.raises(error):
             ledger.stage(entry, number, PLAN, stage_plan).__enter__()
+    for entry in ("2", [2], None):
+        with pytest.raises(ArgumentTypeError):
+            ledger.is_unfinished(entry)
         if error is not ArgumentError and stage_plan == b"" and number == 1:
             with pytest.raises(error):
                 ledger.answers(entry, PLAN)

@@ -181,7 +181,18 @@ def test_what_a_model_keeps_and_shows():
 # Refusals
 
 
-BAD = [0, -1, 2.5, True, "many", np.zeros((0, 2)), np.zeros((2, 2, 1)), [[np.nan, 0.0]], [["a", "b"]]]
+BAD = [
+    0,
+    -1,
+    2.5,
+    True,
+    "many",
+    np.zeros((0, 2)),
+    np.zeros((2, 2, 1)),
+    [[np.nan, 0.0]],
+    [["a", "b"]],
+    [[1], [2, 3]],
+]
 
 
 @pytest.mark.parametrize("bad", BAD, ids=repr)

@@ -190,6 +190,8 @@ REFUSED = {  # what is wrong with the model and the options, and what the refusa
     "no delta": ({}, {"delta": 1.0}, "delta must"),
     "no such calibration": ({}, {"calibration": "guess"}, "calibration must be one of"),
     "a classic epsilon": ({}, {"calibration": "classic", "epsilon": 2.0}, ".*epsilon"),
+    "inputs that are a number": ({}, {"X": 3.0}, "X must be a matrix"),
+    "no inputs": ({}, {"X": None}, "X must hold real numbers"),
     "inputs that are missing": ({}, {"X": [[np.nan]]}, "X must be finite"),
     "noise for other rows": ({"noise": np.ones(5)}, {}, "noise must be one number or one per row"),
 }

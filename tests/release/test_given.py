@@ -111,6 +111,9 @@ REFUSED = {  # what is given, and the argument that is named
     "insecure": (lambda X, y: {"given": [insecure(X, y)]}, "given[0]"),
     "a function": (lambda X, y: {"given": [GP_.plan_function(X, **PROMISE).release(y)]}, "given[0]"),
     "a path": (lambda X, y: {"given": ["earlier.cloak"]}, "given[0]"),
+    "numbers": (lambda X, y: {"given": np.ones(2)}, "given[0]"),
+    "a number": (lambda X, y: {"given": np.array(1.0)}, "given"),
+    "zero": (lambda X, y: {"given": 0}, "given"),
     "no list": (lambda X, y: {"given": GP_.plan(X, **AT).release(y)}, "given"),
     "one twice": (lambda X, y: {"given": [GP_.plan(X, **AT).release(y)] * 2}, "given"),
 }

@@ -273,7 +273,7 @@ KERNELS = {
 }
 BAD = {
     "X": [spoilt(X, NAN), np.ones((0, 1)), None],
-    "X_star": [spoilt(S, -INF), [], PLANE, [1e6]],  # the last is out of reach of the data
+    "X_star": [spoilt(S, -INF), [], {"X_star": {}}, PLANE, [1e6]],  # the last is out of reach of the data
     "epsilon": [0.0, -1.0, NAN, INF, 1e6, 1e12, None, "1", True],
     "delta": [0.0, 1.0, 1.5, -0.1, NAN, 1e-300, 5e-324, "0.01", True],
     "design": ["best", None],

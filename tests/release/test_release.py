@@ -7,6 +7,8 @@ import os
 import numpy as np
 import pytest
 
+import cloakgp
+
 
 def test_the_mean_is_the_exact_one_plus_noise(make_plan, setting, noiseless):
     plan = make_plan()
@@ -35,6 +37,16 @@ def test_a_save_leaves_the_processs_mask_alone(make_plan, setting, tmp_path, mon
     """The umask can be read only by setting it, and a second thread may set the first one's 0 for good."""
     monkeypatch.setattr(os, "umask", lambda _: pytest.fail("it was set"))
     make_plan().release(setting.y).save(tmp_path / "file")
+
+
+def test_a_number_is_no_file(make_plan, setting, tmp_path):
+    """It would be one that this process has open: reading it would close the program's own output."""
+    plan = make_plan()
+    release = plan.release(setting.y)
+    with open(tmp_path / "output", "w") as output:
+        for use in (cloakgp.load, cloakgp.verify, cloakgp.load_plan, release.save, plan.save):
+            with pytest.raises(cloakgp.ArgumentError, match=r"^path must be the name of a file; got int"):
+                use(output.fileno())
 
 
 # What every kind of release answers

@@ -183,6 +183,7 @@ def test_what_goes_together_is_not_refused(asked):
         ({"noise": True}, "noise"),
         ({"inducing": 0}, "inducing"),
         ({"kernel": None, "kernels": ("Nice",)}, "kernels"),
+        ({"kernel": None, "kernels": 3}, "kernels"),
         ({"kernel": None, "stages": 40}, "stages"),
     ],
 )

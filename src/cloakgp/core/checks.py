@@ -7,9 +7,11 @@ public values; y's own checks live in :mod:`cloakgp.private` and quote nothing.
 from __future__ import annotations
 
 import math
+import os
 import unicodedata
 from collections.abc import Collection
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -87,6 +89,13 @@ def text(value: Any, name: str, longest: int = 1000) -> str:
     if value != value.strip() or not unicodedata.is_normalized("NFC", value):
         raise ArgumentError(name, "must not begin or end with a space, and be in Unicode's form NFC")
     return str(value)
+
+
+def path(value: Any, name: str = "path") -> Path:
+    """The name of a file. A number would be a file that this process has open, such as its output."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ArgumentTypeError(name, "must be the name of a file", type(value).__name__)
+    return Path(os.fspath(value))
 
 
 def vector(

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
 
+from cloakgp.core import checks
+
 ANYBODY = 0o666
 """Permissions that the process's mask narrows, as for any new file."""
 OWNER = 0o600
@@ -20,7 +22,7 @@ OWNER = 0o600
 
 def write(path: str | os.PathLike[str], contents: bytes, mode: int = ANYBODY) -> None:
     """Write a file whole or not at all."""
-    path = Path(path)
+    path = checks.path(path)
     part = unfinished(path)
     try:
         with create(part, mode) as file:

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from cloakgp.core import checks
 from cloakgp.files import coding
 
 Array = np.ndarray[Any, Any]
@@ -126,7 +127,7 @@ def unpack(contents: bytes) -> Contents:
 
 def read(path: str | os.PathLike[str]) -> Contents:
     """What is in a file, once every byte of it is accounted for."""
-    with open(path, "rb") as file:
+    with open(checks.path(path), "rb") as file:
         return _unpack(file)
 
 

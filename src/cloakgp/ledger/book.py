@@ -397,7 +397,7 @@ class Ledger:
 
     def is_unfinished(self, entry: int) -> bool:
         """Whether an entry paid for a release of which some stages were not answered yet."""
-        found = releases_of(self._read()).get(entry)
+        found = releases_of(self._read()).get(checks.whole(entry, "entry", remedy=_SEE))
         return found is not None and len(found) < found[0].what["stages"]
 
     def charged_plan(self, entry: int) -> bytes | None:

@@ -16,7 +16,7 @@ levels go together needs no number of its own: what they share is the level's an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
@@ -27,7 +27,7 @@ import numpy as np
 
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
-from cloakgp.core.errors import ArgumentError
+from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import EQ, Category, Constant, Kernel, Matern32, Matern52, Periodic
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.model.point_sets import sobol
@@ -69,6 +69,8 @@ class Hyperprior:
     """The model, if it is known."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.kernels, Iterable) or getattr(self.kernels, "ndim", 1) == 0:
+            raise ArgumentTypeError("kernels", "must be names of families", type(self.kernels).__name__)
         families = (self.kernels,) if isinstance(self.kernels, str) else tuple(self.kernels)
         if not families:
             remedy = f"There are {', '.join(FAMILIES)}."

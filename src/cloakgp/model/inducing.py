@@ -48,7 +48,7 @@ def check_inducing(inducing: Any) -> int | FloatArray | None:
             expected = f"must be at least 1 and at most {MOST_INDUCING}"
             raise ArgumentError("inducing", expected, str(inducing), "Leave it out for an exact GP.")
         return int(inducing)
-    if np.ndim(inducing) == 0:
+    if not isinstance(inducing, (list, tuple)) and np.ndim(inducing) == 0:
         raise ArgumentTypeError(
             "inducing",
             "must be a number of inducing inputs or an array of them",

@@ -92,6 +92,15 @@ def check_draws(n: Any, numbers: int, name: str = "n") -> None:
         raise ArgumentError(name, most, repr(n), "Ask several times, with other seeds, or at fewer inputs.")
 
 
+def generator_of(seed: Any) -> np.random.Generator:
+    """Public randomness from a seed; other each time, if there is none."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        expected = "must be a whole number from 0 on, or a generator of numpy's"
+        raise ArgumentError("seed", expected, f"{seed!r:.100}") from None
+
+
 @dataclass(frozen=True, eq=False)
 class Links:
     """How the model links what was measured with f anywhere: prior covariances, for denoising."""
@@ -341,6 +350,6 @@ class Posterior:
         check_draws(n, len(as_points(X, "X", self.n_columns, self.columns)))
         mean, cov = self.predict(X, return_cov=True)
         values, vectors = np.linalg.eigh(cov)
-        normals = np.random.default_rng(seed).normal(size=(n, len(mean)))
+        normals = generator_of(seed).normal(size=(n, len(mean)))
         draws: FloatArray = mean + (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         return draws

@@ -26,7 +26,7 @@ from cloakgp.data.columns import Columns
 from cloakgp.data.inputs import as_points
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.model.hyperprior import Candidate
-from cloakgp.posterior.conditioning import Posterior, Uncertainty, check_draws, observation
+from cloakgp.posterior.conditioning import Posterior, Uncertainty, check_draws, generator_of, observation
 
 T = TypeVar("T")
 _SHOWN = 12  # lines of a table
@@ -139,7 +139,7 @@ class Learned:
     @one_blas_thread()
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f at `X`, by public randomness: each from one of the models."""
-        X, generator = self._points(X), np.random.default_rng(seed)
+        X, generator = self._points(X), generator_of(seed)
         check_draws(n, len(X))
         models = generator.choice(len(self.weights), size=n, p=self.weights)
         draws = np.empty((n, len(X)))

@@ -17,7 +17,7 @@ from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentError
 from cloakgp.model.hyperprior import Candidate
 from cloakgp.posterior.clipping import Linked
-from cloakgp.posterior.conditioning import Posterior, Uncertainty, check_draws
+from cloakgp.posterior.conditioning import Posterior, Uncertainty, check_draws, generator_of
 from cloakgp.posterior.learning import Learned, check_level
 
 _REMEMBERED = 2**21  # numbers of a law at the inputs that were asked for last: three times 16 MB
@@ -168,7 +168,7 @@ class ClassLearned(LinkedLearned):
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X), K) draws of probabilities, by public randomness."""
         check_draws(n, len(self._points(X)) * len(self.each))
-        generator = np.random.default_rng(seed)
+        generator = generator_of(seed)
         draws = np.stack([own.sample(X, n, generator) for own in self.each], axis=-1)
         return np.asarray(draws / draws.sum(axis=-1, keepdims=True))
 

@@ -67,7 +67,7 @@ def combine(
     Posterior or Learned
         With `predict`, `uncertainty` and `sample`. A mixture if the model is learned.
     """
-    releases = _as_list(releases, "releases")
+    releases = as_list(releases, "releases")
     if not same_data:
         return _of_different_people(releases, model)
     if model is not None:
@@ -126,8 +126,10 @@ def _same(one: Sequence[Stage], other: Sequence[Stage]) -> bool:
     )
 
 
-def _as_list(releases: Any, name: str) -> list[Any]:
-    if isinstance(releases, Release) or not isinstance(releases, Iterable):
+def as_list(releases: Any, name: str) -> list[Any]:
+    """Several releases, in a list or the like."""
+    one = isinstance(releases, (Release, str)) or getattr(releases, "ndim", 1) == 0
+    if one or not isinstance(releases, Iterable):
         raise ArgumentTypeError(name, "must be a list of releases", type(releases).__name__)
     return list(releases)
 
@@ -153,7 +155,7 @@ def earlier_releases(
 ) -> tuple[Given, ...]:
     """What each release promised and answered; or an error that says why it cannot be taken into account."""
     found: list[Given] = []
-    for number, release in enumerate(_as_list(releases, "given")):
+    for number, release in enumerate(as_list(releases, "given")):
         name = f"given[{number}]"
         _check_release(release, name, private=True)
         plan = release.plan

@@ -6,9 +6,9 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from cloakgp.core import checks
 from cloakgp.core.errors import ArgumentError, InputError
 from cloakgp.data.people import ALIKE
 from cloakgp.files.container import Array
@@ -92,7 +92,7 @@ def load_plan(
     Refused
         If the inputs or people are not those that the plan was made for, or another plan comes out.
     """
-    name, file = Path(path).name, PlanFile.read(path)
+    name, file = checks.path(path).name, PlanFile.read(path)
     settings = file.settings
     if settings.ids != ids:
         remedy = "It takes each way of writing an id for another person. Say so, too, if that is right."

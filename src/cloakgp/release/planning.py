@@ -20,6 +20,7 @@ from cloakgp.data.people import ALIKE
 from cloakgp.data.sources import as_source
 from cloakgp.model.auto_gp import LearnedGP
 from cloakgp.model.gp import GaussianProcess
+from cloakgp.release.combine import as_list
 from cloakgp.release.comparison import Comparison
 from cloakgp.release.function_planner import make_function_plan
 from cloakgp.release.plan import Plan
@@ -330,7 +331,8 @@ def _plan(model: Any, asked: dict[str, Any], kind: str = PREDICTIONS) -> Plan:
     model = _of_table(model, grid or table)
     of_table = ("gp", "model", "X", "people", "columns", "missing_inputs", "X_star")
     options = {name: value for name, value in asked.items() if name not in of_table}
-    options |= {"given": options.get("given") or ()}
+    given = options.get("given")
+    options["given"] = () if given is None else tuple(as_list(given, "given"))
     return _made(model, Settings.of(model, kind=kind, at=asked.get("X_star"), **options), table)
 
 
@@ -344,8 +346,9 @@ def _made(model: Any, chosen: Settings, table: PublicInputs | None) -> Plan:
     if table is None:
         return chosen.attach(plan_cells(model, chosen))
     if chosen.kind == FUNCTION:
-        with blas_threads(len(table.X)):
-            return make_function_plan(model, chosen, table)
+        X = checks.matrix(table.X, "X")
+        with blas_threads(len(X)):
+            return make_function_plan(model, chosen, table._replace(X=X))
     if chosen.windows is not None and not chosen.given:
         raise ArgumentError("windows", "needs earlier releases", remedy="Name them in given.")
     if chosen.in_stages:

@@ -70,6 +70,8 @@ ONE_PERSON = [
     [10**400, "1e400", "1" + 400 * "0", "1e999999999", math.inf, "inf", Decimal("1e999999")],
     ["José", "JOSÉ", "jose\u0301", " José ", "José".encode(), "José".encode("latin-1"), "Jo\u00adsé"],
     ["Straße", "STRASSE", "strasse"],
+    ["O'Neil", "O’Neil", "O‘NEIL", "oʼneil", "O´Neil", "O＇Neil", "O′Neil"],
+    ['Ann "Nan" Lee', "Ann “Nan” Lee", "Ann „Nan‟ Lee"],
     ["Işık", "IŞIK", "ışık", "işik", "İŞİK"],
     ["Ann Lee", "ann  lee", "ANN\u00a0LEE", "Ann\tLee", "ann\r\nlee", "A\u200dnn Lee", "Ａｎｎ　Ｌｅｅ"],
     [("Ann", 7), ("ANN", "07"), (b"ann", 7.0)],

@@ -28,7 +28,12 @@ _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 """Characters that leave no trace on paper, though they are neither control nor format characters."""
-_DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-"))
+_MARKS = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-")
+    | dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u02b9\u2032\uff07\u00b4", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\uff02", '"')
+)
+"""Dashes, apostrophes and quotes, which a word processor writes otherwise than a keyboard does."""
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?|[+-]?inf(inity)?")
 _REMEDY = "Give one id per row of X, in the order of its rows."
 
@@ -229,7 +234,7 @@ def _visible(text: str) -> str:
     """Without control and format characters; white space is neither."""
     if text.isascii() and text.isprintable():
         return text
-    text = _UNSEEN.sub("", text).translate(_DASHES)
+    text = _UNSEEN.sub("", text).translate(_MARKS)
     return "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
 
 

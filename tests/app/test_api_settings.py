@@ -144,3 +144,17 @@ def test_one_question_is_one_plan_however_it_is_written(visits: World) -> None:
     assert (
         client.get(f"/api/plans/{usual}").json()["settings"]["delta"] == 0.001
     )  # of 40 rows, the largest power of ten below 1/400
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"bounds": "wide"}, "settings.bounds: must be a valid list"),
+        ({"design": "best"}, "settings.design: must be 'mse', 'max', 'posterior' or 'volume'"),
+        ({"sigma": 1}, "settings.sigma: is not known here"),
+    ],
+)
+def test_what_has_another_form_is_said_in_our_words(visits: World, changes: Any, said: str) -> None:
+    asked = {"settings": {**SETTINGS, **changes}, "name": "growth"}
+    answer = visits.client().post("/api/plans", json=asked)
+    assert (answer.status_code, answer.json()) == (422, {"error": said, "code": "bad_input"})

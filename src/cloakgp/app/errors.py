@@ -199,5 +199,6 @@ def _said(each: dict[str, Any]) -> str:
         if name in each["loc"]:
             return f"{name}: {form}"
     where = ".".join(str(part)[:60] for part in each["loc"] if part not in ("body", "path", "query"))
-    what = str(each["msg"]).removeprefix("Value error, ")
+    what = str(each["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
+    what = "is not known here" if each["type"] == "extra_forbidden" else what
     return f"{where}: {what}" if where else what

@@ -190,7 +190,7 @@ def test_a_model_is_learned_about_the_mean():
 
 def test_verify_says_whose_word_rows_are(tmp_path):
     cases = {
-        "bounds and mean": model(),
+        "bounds, mean": model(),
         "mean": model((-5.0, 70.0)),
         "bounds": model(mean=6.0),
     }

@@ -13,7 +13,7 @@ from cloakgp.core.errors import Argument, ArgumentError, Message, Phrase
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.data.cells import fill_cells
 from cloakgp.data.inputs import same_ids, same_inputs
-from cloakgp.data.people import ALIKE, EXACT, People, as_people
+from cloakgp.data.people import ALIKE, EXACT, People, as_people, times_noise
 from cloakgp.data.sources import as_source
 from cloakgp.files import reading, schema, signing
 from cloakgp.kernels.specs import is_custom
@@ -159,7 +159,7 @@ def verify(
         signer = signing.check(manifest["sha256"], signature, signed_by)
     found = Findings(["digests, canonical form and closed schema"], [])
     proven = _check_contents(manifest, arrays, kernel, X, labels, found)
-    _add_custodians_word(manifest, found)
+    _add_custodians_word(manifest, arrays, labels, found)
     unproven = {what: what.startswith((SENSITIVITY, replay.WINDOWS)) for what in found.unchecked}
     return Verification(
         epsilon=claim["epsilon"],
@@ -267,7 +267,7 @@ def _add_promise(release: Release, has_matrix: bool, earlier: int, found: Findin
         )
 
 
-def _add_custodians_word(manifest: Words, found: Findings) -> None:
+def _add_custodians_word(manifest: Words, arrays: Arrays, labels: IntArray | None, found: Findings) -> None:
     """What no file can show: of a ledger, of people, or of what rows have of their own."""
     if manifest["ledger"] is not None:
         entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
@@ -284,9 +284,14 @@ def _add_custodians_word(manifest: Words, found: Findings) -> None:
             "whether somebody's id is written in two ways: ids were compared exactly as they are written, "
             "and that this tells people apart is the custodian's word"
         )
-    given = [name for name in ("bounds", "mean") if manifest["model"].get(name) == schema.PER_ROW]
+    given = [name for name in ("bounds", "mean", "noise") if manifest["model"].get(name) == schema.PER_ROW]
+    rows = arrays.get("rows_each", None if labels is None else People(labels).own)
+    if "noise" in given and rows is not None:  # which may follow from how many rows each person has
+        each = arrays["noise"] / times_noise(rows, manifest[schema.PEOPLE]["within"])
+        if np.allclose(each, each[0], rtol=1e-9, atol=0):
+            given.remove("noise")
     if given:
         found.unchecked.append(
-            f"{_ORIGIN}each row's {' and '.join(given)}: that they were not made from y, and so would have "
+            f"{_ORIGIN}each row's {', '.join(given)}: that they were not made from y, and so would have "
             "published it, is the custodian's word"
         )

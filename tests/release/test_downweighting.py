@@ -79,7 +79,7 @@ def test_a_function_takes_it_unless_its_inputs_are_hidden(tmp_path):
     np.testing.assert_array_equal(plan.gp.noise, expected)
     assert plan.function.reach < model(None).plan_function(X, **PROMISE).function.reach
     plan.release(Y).save(tmp_path / "f.cloak")
-    assert cloakgp.verify(tmp_path / "f.cloak").complete
+    assert cloakgp.verify(tmp_path / "f.cloak").proven_delta is not None
     assert np.isfinite(cloakgp.load(tmp_path / "f.cloak").query(X_STAR)).all()
     for bound in ({"bound": "input-free"}, {"bound": "varah", "margin": 0.02}):
         with pytest.raises(cloakgp.ArgumentError, match=r"downweight must be None.*X is not to be shown"):

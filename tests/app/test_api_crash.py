@@ -82,19 +82,6 @@ def test_a_release_file_that_was_lost_is_made_again(released, tmp_path):
     assert path.read_bytes() == kept
 
 
-def test_a_damaged_release_file_does_not_verify(released):
-    world, _, release_id = released
-    path = world.state.folder.release(release_id)
-    kept = path.read_bytes()
-    try:
-        path.write_bytes(kept[:-1])
-        found = world.client().get(f"/api/releases/{release_id}/verify").json()
-    finally:
-        path.write_bytes(kept)
-    assert not found["ok"]
-    assert "damaged" in found["words"]
-
-
 def test_a_real_server_announces_itself_and_logs_no_tokens(tmp_path):
     """The link works once over a socket; the log shows neither it nor a query."""
     world = make_world(tmp_path / "data")

@@ -80,56 +80,6 @@ CLINIC = {
     "height": secret_heights(),
     "income": secret_heights(),
 }
-PATIENTS: dict[str, Any] = {"data": "clinic.csv", "protect": "people", "people": "person", "delta": 0.001}
-TERMS = {"unit": "one person", "people": "person", "private": ["height", "weight"], "largest_delta": 0.002}
-
-
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """A table, and a data set with terms."""
-    made = make_world(tmp_path_factory.mktemp("clinic") / "data")
-    client = made.client()
-    client.put("/api/data/clinic.csv", content=table(CLINIC))
-    # The same people in another table, of which the app does not know what is private.
-    client.put("/api/data/other.csv", content=table({**CLINIC, "weight": ages()}))
-    asked = {"name": "clinic", "epsilon": 1.0, "delta": 0.01, **TERMS}
-    told = client.post("/api/ledger/datasets", json=asked).json()
-    assert {name: told[name] for name in TERMS} == TERMS
-    return made
-
-
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"people": "visit"}, "other_terms"),
-        ({"protect": "outcomes", "people": None}, "other_unit"),
-        ({"output": "income"}, "other_terms"),
-        ({"data": "other.csv", "inputs": ["weight"]}, "other_terms"),
-        ({"delta": 0.005}, "other_terms"),
-    ],
-    ids=["another id column", "no id column", "another private column", "private as input", "larger delta"],
-)
-def test_what_is_not_on_the_terms_is_refused(
-    clinic: World, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], code: str
-) -> None:
-    client = clinic.client()
-    settings = {name: value for name, value in {**PATIENTS, **changes}.items() if value is not None}
-    plan, before = make_plan(client, **settings), spends(clinic)
-
-    monkeypatch.setattr(clinic.state.plans, "make_again", lambda *_: pytest.fail("the table was read"))
-    quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "clinic"})
-    for answer in (quote, release(client, plan, "clinic")):
-        check_refused(answer, 409, code, "Nothing was spent, and what is private was not read.")
-    assert spends(clinic) == before
-
-
-def test_a_quote_says_what_will_be_read(clinic: World) -> None:
-    client = clinic.client()
-    plan = make_plan(client, **PATIENTS, at={"points": [[10.0], [20.0]]})
-    quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "clinic"}).json()
-    assert quote["reads"] == {"private": ["height"], "public": ["age"], "people": "person"}
-    assert (quote["unit"], quote["epsilon"], quote["delta"]) == ("one person", 0.5, 0.001)
-    assert quote["lists"] == ["2 test points"]
 
 
 def test_a_custodian_allows_more_columns(world: World) -> None:

@@ -9,7 +9,6 @@ import pytest
 from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run, spends, write_people, write_table
 from test_cli_kinds import KINDS, plan_of
 
-import cloakgp
 from cloakgp.files import atomic
 from cloakgp.private import room
 from cloakgp.workflow import tables
@@ -257,16 +256,6 @@ def test_a_second_release_of_one_plan_must_be_asked_for():
     assert spends() == 3
 
 
-@pytest.mark.usefixtures("planned")
-def test_an_answer_of_another_plan_says_which_option_gives_a_new_one(monkeypatch):
-    """The ledger's words for it are Python's."""
-    good(f"{RELEASE} --yes")
-    monkeypatch.setattr(cloakgp.Plan, "digest", "of another plan")
-    monkeypatch.setattr(cloakgp.Plan, "question_digest", "of another question")
-    result = run(f"{RELEASE} --yes")
-    assert (result.code, "--again LABEL for a new answer" in result.err) == (4, True)
-
-
 # ------------------------------------------------------------------------------------------ files
 
 
@@ -331,13 +320,3 @@ def test_export_writes_over_no_file_that_was_not_named():
     good("export data.cloak --html")
     assert run("export data.cloak --html").code == 1
     good("export data.cloak --html -o data.html")
-
-
-@pytest.mark.usefixtures("planned")
-def test_what_was_checked_is_told_by_commands_and_not_by_python():
-    good(f"{RELEASE} --yes")
-    said = "(cloakgp ledger verify --release compares it with the ledger)"
-    assert said in good("verify heights.cloak --json").data["checks"][-1]
-    assert said in good("verify heights.cloak").out
-    good("export heights.cloak --html")
-    assert "<code>cloakgp ledger verify --release</code>" in Path("heights.html").read_text()

@@ -16,7 +16,6 @@ import pytest
 from cloakgp import ArgumentError
 from cloakgp.datasets import (
     CITIBIKE_BOX,
-    LONDON_BOX,
     Dataset,
     DatasetError,
     fetch_citibike,
@@ -402,19 +401,6 @@ def test_pooch_is_needed_for_downloads_alone(folder, monkeypatch):
 # ---------------------------------------------------------------------------------- look-alikes
 
 
-def test_a_dataset_is_a_pair_that_says_what_it_is():
-    data = make_kung_like(5)
-    X, y = data
-    assert X is data.X
-    assert y is data.y
-    assert repr(data) == (
-        "<Dataset: 5 rows of age (years) -> height (cm); "
-        "generated, cloakgp.datasets.make_kung_like(n=5, seed=0)>"
-    )
-    with pytest.raises(AttributeError):
-        data.generated = False
-
-
 @pytest.mark.parametrize("make", [make_kung_like, make_city_like, make_bike_like])
 def test_look_alikes_have_a_public_seed_and_say_that_they_are_generated(make):
     data = make(50)
@@ -437,24 +423,3 @@ def test_heights_grow_to_about_150_cm_with_a_spread_of_6_to_7():
     adults = y[(age > 30) & (age < 60)]
     found = [adults.mean(), adults.std(), y[age < 1].mean()]
     assert found == pytest.approx([150, 6.5, 62], abs=1)
-
-
-def test_the_city_lies_in_its_box_and_is_dearer_in_the_west():
-    X, y = make_city_like(20_000, seed=1)
-    low, high = np.array(LONDON_BOX).T
-    assert np.array_equal(X, X.clip(low, high).round())
-    assert 100_000 <= y.min() < y.max() <= 500_000
-    assert [y.mean(), y.std()] == pytest.approx([320_000, 93_000], rel=0.05)
-    assert y[X[:, 0] < 520_000].mean() > y[X[:, 0] > 550_000].mean() + 60_000
-
-
-def test_bike_trips_take_longer_the_further_and_have_a_clipped_tail():
-    X, y = make_bike_like(40_000, seed=2)
-    low, high = np.array([*CITIBIKE_BOX, *CITIBIKE_BOX]).T
-    assert np.array_equal(X, X.clip(low, high))
-    assert 450 < len(np.unique(X.reshape(-1, 2), axis=0)) < 650  # stations
-    distance = np.hypot(*((X[:, 2:] - X[:, :2]) * [111.2, 84.3]).T)
-    assert 0.005 < np.mean(distance == 0) < 0.05
-    found = [np.median(distance), np.corrcoef(distance, y)[0, 1], np.median(y), np.mean(y == 2000)]
-    assert found == pytest.approx([1.5, 0.68, 660, 0.06], rel=0.1)
-    assert 61 <= y.min() < y.max() == 2000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import math
 import pickle
 from dataclasses import FrozenInstanceError, replace
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import cloakgp
-from cloakgp.kernels import EQ, Boxes, Constant, Integral, Matern32, Points, from_spec, integral
+from cloakgp.kernels import EQ, Boxes, Constant, Integral, Matern32, Points
 
 UNIT = Integral(EQ(1.0))
 
@@ -101,27 +100,6 @@ def test_relative_accuracy_where_the_formulas_meet():
         start = width + gap
         first, second = (0.0, width), (start, start + 2.0 / (gap + 1.4) * rng.uniform(0.9, 1.1))
         assert_accurate(UNIT, first, second, exact(first, second), rtol=2e-12)
-
-
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ((0.0, 1.3), (0.4, 0.4)),
-        ((-0.2, 2.0), (0.3, 1.1)),
-        ((0.0, 0.5), (3.0, 4.5)),
-        ((0.0, 1e-3), (1.0, 3.0)),
-    ],
-)
-def test_agrees_with_quadrature(first, second):
-    def k(x, z):
-        return mp.exp(-((x - z) ** 2) / 2)
-
-    with mp.workdps(20):
-        if second[0] == second[1]:
-            mean = mp.quad(lambda x: k(x, second[0]), first) / (first[1] - first[0])
-        else:
-            mean = mp.quad(k, first, second) / ((first[1] - first[0]) * (second[1] - second[0]))
-    assert_accurate(UNIT, first, second, mean, rtol=1e-10)
 
 
 def test_lengthscales_and_variance_multiply_over_dimensions():
@@ -232,33 +210,6 @@ def test_range():
 # As a kernel among others
 
 
-def test_sums_products_and_scales():
-    X, a, b = boxes_and_points(), Integral(EQ(0.5, variance=2.0)), Integral(EQ([3.0, 1.0]))
-    parts = Integral(EQ(0.5, active_dims=[0])) * Integral(EQ(2.0, active_dims=[1]))
-    np.testing.assert_allclose(parts(X), Integral(EQ([0.5, 2.0]))(X), rtol=1e-14)
-    many = np.vstack([boxes_and_points(seed) for seed in range(25)])  # so that sums go block by block
-    np.testing.assert_array_equal((a + b)(many), a(many) + b(many))
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        *(
-            ({"kernel": bad.to_spec()}, "kernel must be EQ")
-            for bad in (Matern32(1.0), UNIT, EQ(1.0) + EQ(2.0))
-        ),
-        ({"kernel": None}, "must be a dict with a kind"),
-        ({"kernel": {"kind": "Custom", "name": "f"}}, "cannot be rebuilt from a file"),
-        ({"normalise": 1}, "normalise must be True or False; got 1"),
-        ({"boxes": True}, "exactly the keys"),
-    ],
-)
-def test_malformed_specs_are_refused(changes, match):
-    with pytest.raises(ValueError, match=match) as caught:
-        from_spec(UNIT.to_spec() | changes)
-    assert len(str(caught.value)) < 500
-
-
 class Derived(EQ):
     """Might be another function."""
 
@@ -271,22 +222,6 @@ class Derived(EQ):
 def test_other_kernels_are_refused_with_the_remedy(kernel):
     with pytest.raises(TypeError, match=r"kernel must be EQ.*Integral\(a\) \+ Integral\(b\)"):
         Integral(kernel)
-
-
-def test_bins_on_a_grid_are_computed_once_per_pair_of_sides(monkeypatch):
-    sizes = []
-
-    def counted(first, second, scale):
-        result = original(first, second, scale)
-        sizes.append(result.size)
-        return result
-
-    original = integral._mean_covariance
-    monkeypatch.setattr(integral, "_mean_covariance", counted)
-    lower = np.array(list(itertools.product(range(6), repeat=3)), dtype=float)
-    K = Integral(EQ([1.0, 2.0, 3.0]))(Boxes(lower, lower + 1))
-    assert K.shape == (216, 216)
-    assert sizes == [36, 36, 36]
 
 
 # Inputs
@@ -306,21 +241,6 @@ def test_encoding():
     np.testing.assert_array_equal(UNIT(boxes, points), UNIT(np.asarray(boxes), np.asarray(points)))
     np.testing.assert_array_equal(UNIT.diag(boxes), UNIT.diag(np.asarray(boxes)))
     np.testing.assert_array_equal(UNIT(boxes), UNIT(boxes, boxes))
-
-
-def test_rows():
-    boxes, points = random_boxes(5, 2), Points([1.0, 2.0, 3.0])
-    assert (len(boxes), len(points)) == (5, 3)
-    assert repr(boxes) == "<Boxes: 5 in 2 dimensions>"
-    assert repr(points) == "<Points: 3 in 1 dimension>"
-    for rows in (slice(1, 3), [0, 4], np.array([True, False, False, True, False]), np.array([2])):
-        np.testing.assert_array_equal(np.asarray(boxes[rows]), np.asarray(boxes)[rows])
-        assert type(boxes[rows]) is Boxes
-    np.testing.assert_array_equal(np.asarray(boxes[-1]), np.asarray(boxes)[-1:])
-    np.testing.assert_array_equal(points[np.int64(1)].x, [[2.0]])
-    assert [float(point.x[0, 0]) for point in points] == [1.0, 2.0, 3.0]
-    with pytest.raises(IndexError):
-        boxes[5]
 
 
 def test_typed_inputs_are_frozen_and_pickle():

@@ -27,14 +27,6 @@ def high(X):
     return X[:, 0] + 2
 
 
-def test_a_model_keeps_what_was_given():
-    one = gp((low, 9), LOW)
-    assert one.bounds == (low, 9.0)
-    np.testing.assert_array_equal(one.mean, LOW)
-    assert repr(one).endswith("bounds=(<function of X>, 9.0), mean=<5 numbers>)")
-    assert repr(gp()).endswith("bounds=(<5 numbers>, <5 numbers>), mean=<function of X>)")
-
-
 @pytest.mark.parametrize(
     ("bounds", "lower", "upper"),
     [

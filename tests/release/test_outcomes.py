@@ -9,10 +9,9 @@ from scipy.special import ndtr
 import cloakgp
 from cloakgp import GP, AutoGP, Grid, Hyperprior, plots
 from cloakgp.kernels import EQ, Constant
-from cloakgp.ledger.charging import Account
 from cloakgp.posterior.mixture import Mixture
 from cloakgp.release.stages import Session
-from cloakgp.workflow import private_step, releases
+from cloakgp.workflow import releases
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0, 10, (90, 1))
@@ -348,19 +347,6 @@ def test_two_named_classes_are_yes_and_no_by_other_names():
     assert rows.classes == ("early", "late")
 
 
-@pytest.mark.parametrize("classes", [NAMES, ("early", "late")])
-def test_labels_of_a_file_are_read_where_they_are_private(tmp_path, classes):
-    """A plan that names its classes knows how they are written."""
-    three = len(classes) == 3
-    y = CLASSES if three else np.where(X[:, 0] > 5, "late", "early")
-    lines = [f"{x!r},{label}" for x, label in zip(X[:, 0].tolist(), y, strict=True)]
-    (tmp_path / "trips.csv").write_text("\n".join(["x,mode", *lines]))
-    plan = GP(KERNEL, classes=classes).plan(X, **AT)
-    account = Account(None, None, "", None)
-    release = private_step.release(plan, str(tmp_path / "trips.csv"), "mode", "error", account)
-    assert release.predict_proba(POINTS).argmax(axis=1)[[1, 6]].tolist() == [0, len(classes) - 1]
-
-
 def test_what_was_given_and_people_count_for_them_too(made):
     known = made("known yes/no")
     both = YES_NO.plan(X, given=[known], **AT).release(YES)
@@ -369,12 +355,6 @@ def test_what_was_given_and_people_count_for_them_too(made):
     release = YES_NO.plan(X, people=np.arange(90) // 3, **AT).release(YES)
     assert release.certificate.unit == "one person"
     assert ((release.predict(POINTS) > 0) & (release.predict(POINTS) < 1)).all()
-
-
-def test_a_known_model_with_inducing_inputs():
-    """Models are copied with what follows from their outcome: that is not refused as if it were given."""
-    model = GP(KERNEL, inducing=5, outcome="yes/no")
-    assert model.plan(X, **AT).support.shape == (5, 1)
 
 
 COUNT_MODEL = {"outcome": "count", "bounds": (0, 9)}

@@ -38,19 +38,6 @@ def test_what_does_not_depend_on_the_promise_is_done_once(monkeypatch):
     assert solved == ["mse", "start", "mse"]  # to three gaps: the second is where `posterior` starts
 
 
-def test_a_step_of_epsilon_starts_from_a_design_for_about_as_much_noise(monkeypatch):
-    levels = []
-    anchor = any_noise.anchor
-    monkeypatch.setattr(any_noise, "anchor", lambda *asked: levels.append(asked[3]) or anchor(*asked))
-    planner = GP.planner(X, X_star=X[:7])
-    plans = [planner.plan(epsilon=epsilon, delta=0.01, design="posterior") for epsilon in (1.0, 0.9, 0.3)]
-    first, second = levels
-    noises = [(2.0 / plan.certificate.mu) ** 2 for plan in plans]
-    assert 0.6 * first <= noises[1] <= 2.4 * first
-    assert 0.6 * second <= noises[2] <= 2.4 * second
-    assert [plan.certificate.status for plan in plans] == ["converged"] * 3
-
-
 def test_a_planner_may_serve_several_threads():
     planner = GP.planner(X, X_star=X[:7])
     planner._posteriors._anchors = Emptied()

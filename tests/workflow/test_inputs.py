@@ -117,13 +117,3 @@ def test_a_cluster_is_there_for_the_time_of_a_command_and_reads_a_changed_file_a
         assert np.array_equal(np.asarray(inputs.dask_inputs(path, ["lat"])), X[:, 1:])
     with inputs.connected(None), pytest.raises(ValueError, match="No clients found"):
         distributed.default_client()
-
-
-def test_inducing_inputs_are_a_number_or_the_rows_of_a_file(tmp_path):
-    (tmp_path / "places.csv").write_text("lon,lat\n1,2\n3,4\n")
-    assert inputs.inducing_inputs(None, NAMES) is None
-    assert inputs.inducing_inputs("500", NAMES) == 500
-    found = inputs.inducing_inputs(str(tmp_path / "places.csv"), NAMES)
-    assert found.tolist() == [[2.0, 1.0], [4.0, 3.0]]
-    where = replace(SETTINGS, inducing=found)
-    assert np.array_equal(Settings.from_words(where.words()).model.inducing, found)

@@ -245,6 +245,7 @@ def test_the_steps_work_with_the_keyboard_alone(visit: Visit, site: Site) -> Non
     window.check(NOT_SIGNED_IN)
 
 
+@pytest.mark.usefixtures("few_models_here")
 def test_no_page_is_wider_than_a_phone(visit: Visit, site: Site, ready: str, tmp_path: Path) -> None:
     window = visit(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page = window.page

@@ -41,7 +41,6 @@ KINDS = {
     "inducing": Kind(f"{REAL} {KNOWN} --inducing 6 --approximation fitc", "fitc"),
     "learned": Kind(f"{REAL} --stages 2", "stages 2"),
     "people": Kind(f"{REAL} {KNOWN} --people id --within 0.5", unit="one person"),
-    "learned of people": Kind(f"{REAL} --stages 2 --people id", unit="one person"),
     "levels and dates": Kind(f"{REAL} --stages 2", "a category: f, m|days since", inputs="age,sex,day"),
     "rows": Kind(f"{REAL} --stages 2 {BOX}", "age: 0 to 90 in 6 cells", unit="one whole row"),
     "known rows": Kind(f"{REAL} {KNOWN} {BOX}", "EQ(lengthscale=20.0, variance=20.0)", unit="one whole row"),
@@ -58,11 +57,7 @@ KINDS = {
         inputs="age,sex",
         complete=False,
     ),
-    "answers": Kind(
-        "--output health --classes well,ill --stages 2",
-        "ill",
-        ANSWER.format("well", "ill"),
-    ),
+    "answers": Kind("--output health --classes well,ill --stages 2", "ill", ANSWER.format("well", "ill")),
     "answers of rows": Kind(
         f"--output truth --outcome yes/no --stages 2 {BOX}",
         columns=ANSWER.format("no", "yes"),
@@ -70,11 +65,9 @@ KINDS = {
     ),
     "known answers": Kind(f"--output truth --outcome yes/no {LATENT}", columns=ANSWER.format("no", "yes")),
     "classes": Kind("--output way --classes car,bus,train --stages 2", "train", ONE_OF),
-    "known classes": Kind(f"--output way --classes car,bus,train {LATENT}", columns=ONE_OF),
     "classes of rows": Kind(
         f"--output way --classes car,bus,train {LATENT} {BOX}", "", ONE_OF, "one whole row"
     ),
-    "counts": Kind("--output falls --outcome count --bounds 0 20 --stages 2", columns="rate,std,lower,upper"),
     "known counts": Kind(
         f"--output falls --outcome count --bounds 0 20 --noise 2 {LATENT}",
         columns="rate,std,lower,upper",

@@ -63,8 +63,7 @@ UNUSABLE_COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("kind", UNUSABLE_COLUMNS)
-@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize(("kind", "learned"), [*((kind, False) for kind in UNUSABLE_COLUMNS), ("text", True)])
 def test_whatever_is_wrong_with_the_output_column_the_message_is_the_same(kind, learned):
     budget()
     learn = "plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --delta 0.01 --stages 2"
@@ -179,11 +178,8 @@ def test_other_inputs_are_refused_before_the_output_column_is_read():
 
 
 @pytest.mark.usefixtures("planned", "unread")
-@pytest.mark.parametrize(
-    ("name", "value"), [("epsilon", 2.0), ("output", "age2"), ("bounds", [0.0, 170.0]), ("at", "grid:10")]
-)
-def test_an_edited_plan_file_is_refused(name, value):
-    edit(lambda body: body["settings"].update({name: value}), seal=False)
+def test_an_edited_plan_file_is_refused():
+    edit(lambda body: body["settings"].update(epsilon=2.0), seal=False)
     for line in (f"{RELEASE} --yes", "show plan.json"):
         result = run(line)
         assert (result.code, "changed after it was made" in result.err) == (1, True)

@@ -16,7 +16,6 @@ import cloakgp
 from cloakgp import binning
 from cloakgp.data import cells, passes
 from cloakgp.data import chunks as rows_chunks
-from cloakgp.data.parquet import ParquetColumns
 from cloakgp.kernels import EQ
 from cloakgp.private import room
 from cloakgp.private.outcomes import INCOMPLETE, integers_of
@@ -128,20 +127,6 @@ def test_without_a_client_blocks_are_computed_here(form, small_chunks, data, mon
     with dask.config.set(scheduler="synchronous"):
         X, y = FORMS[form](*data)
     assert_same(swept(products, X, 0.1, y, None), swept(products, data[0], 0.1, data[1], None))
-
-
-def test_other_sources_are_sliced_and_sent(client, small_chunks, data, tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    X, y = data
-    parquet.write_table(pyarrow.table(dict(zip("abc", X.T, strict=True))), tmp_path / "X.parquet")
-    np.save(tmp_path / "X.npy", X)
-    for rows in (
-        ParquetColumns(tmp_path / "X.parquet", list("abc")),
-        np.load(tmp_path / "X.npy", mmap_mode="r"),
-    ):
-        assert_same(swept(products, rows, 0.1, lazy(y), None), swept(products, X, 0.1, y, None))
 
 
 def test_data_frames_and_unknown_lengths(client, small_chunks, data):

@@ -24,22 +24,6 @@ def largest_of(dense, design, C, weights=None, gap=1e-4):
 # By hand
 
 
-@pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (3.0, 0.5)])
-def test_two_orthogonal_rows(dense, a, b):
-    """Each row is hidden at its own test point: at least a² and b², and max(a², b²) can be had."""
-    s, variances = largest_of(dense, "max", [[a, 0.0], [0.0, b]], gap=1e-6)
-    assert s.objective == pytest.approx(max(a, b) ** 2, rel=1e-5)
-    assert variances[0] >= a**2 * (1 - 1e-9)
-    assert variances[1] >= b**2 * (1 - 1e-9)
-
-
-def test_three_rows_of_two_test_points(dense):
-    """By symmetry both have the same variance, so it is that of `mse`: 4/3 (see test_solve)."""
-    s, variances = largest_of(dense, "max", [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], gap=1e-6)
-    assert s.objective == pytest.approx(4 / 3, rel=2e-6)
-    np.testing.assert_allclose(variances, 4 / 3, rtol=1e-3)
-
-
 # Beside the others
 
 

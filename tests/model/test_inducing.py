@@ -163,13 +163,10 @@ def test_places_follow_the_bulk_of_any_columns():
     GP(EQ(1.0), 0.4, BOUNDS, inducing=3).plan(alike, X_star=[0.5], **PROMISE)  # without a warning
 
 
-def test_what_a_model_keeps_and_shows():
+def test_a_model_is_kept_as_it_was_given():
     vector = GP(EQ(2.0), 0.4, BOUNDS, inducing=[1.0, 5.0, 9.0]).plan(X[:, 0], X_star=[2.0], **PROMISE)
     assert vector.gp.inducing.shape == (3, 1)
     gp = model(inducing=6)
-    assert repr(gp).endswith("mean=0.7, inducing=6, approximation='dtc')")
-    assert repr(model("fitc")).endswith("inducing=<8 inputs>, approximation='fitc')")
-    assert "inducing" not in repr(GP(EQ(1.0), 0.4, BOUNDS))
     one, other = gp.plan(X, X_star=X_STAR, **PROMISE), gp.plan(X[:20], X_star=X_STAR, **PROMISE)
     assert gp.inducing == 6  # and so may be used for other data
     assert not np.array_equal(one.gp.inducing, other.gp.inducing)

@@ -125,16 +125,6 @@ def test_only_the_noise_fails_the_checks_excluded_for_it(monkeypatch, name):
     getattr(estimator_checks, name)("PrivateGPRegressor", checked())
 
 
-def test_rows_with_missing_inputs_are_left_out_if_that_is_asked_for(data):
-    X, y = data[0].copy(), data[1]
-    X[3, 0] = np.nan
-    settings = {"kernel": EQ(1.5), **SETTINGS}
-    with pytest.raises(ValueError, match="NaN"):
-        PrivateGPRegressor(**settings).fit(X, y)
-    model = PrivateGPRegressor(**settings, missing_inputs="drop").fit(X, y)
-    assert model.certificate_.n_rows == len(X) - 1
-
-
 REGRESSOR = {"kernel": EQ(1.5), **SETTINGS}
 BAD = {
     "noise": (-1.0, None),

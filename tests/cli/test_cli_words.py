@@ -70,6 +70,3 @@ def test_options_are_known_by_the_names_of_parameters():
 )
 def test_calls_and_arguments_become_commands_and_options_and_text_is_left_alone(said, told):
     assert in_shell_words(said, KNOWN) == told
-
-
-# --------------------------------------------------------------- nobody looks into a message's text

@@ -223,9 +223,3 @@ def test_a_column_that_cannot_be_an_input_is_refused_by_name():
         Columns.of({"id": [f"p{i}" for i in range(1001)]})
     with pytest.raises(ArgumentError, match=r"in memory.*X.collect"):
         read(pl.LazyFrame({"a": [1]}))
-
-
-def test_sparse_arrays_are_no_tables():
-    from scipy.sparse import dok_array
-
-    assert read(dok_array(np.eye(2))) is None

@@ -231,22 +231,6 @@ def test_all_rows_may_be_one():
     assert plan.noise_std[0] == pytest.approx(expected, rel=1e-6)
 
 
-def test_many_equal_rows_do_not_overflow(noiseless):
-    """Sums over a group are as long as the group: the lattice leaves room for that."""
-    X = np.repeat([0.0, 1.0], [100_000, 3])
-    plan = GP(EQ(1.0), 0.3, (0.0, 1.0)).plan(X, X_star=[0.0, 1.0], epsilon=8.0, delta=0.01)
-    m = plan.measurement
-    assert m.largest_sum() + 64 * m.sigma < 2**62
-    y = np.ones(len(X))
-    exact = sum(int(b) * int(n) * 2**m.y_bits for b, n in zip(m.matrix[0], m.counts, strict=True))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakgp.private.room.add_noise", lambda exact, sigma: exact)
-        assert int(plan.release(y).z[0]) == exact
-
-
-# Files
-
-
 # Together with others
 
 

@@ -95,17 +95,6 @@ def test_missing_values_are_nan(tmp_path):
     np.testing.assert_array_equal(X, [[1, 0.5], [np.nan, np.nan], [3, np.nan]])
 
 
-def test_each_row_group_is_read_once_by_a_pass_and_few_are_kept(path, monkeypatch):
-    X = ParquetColumns(path, ["a"])
-    loaded = []
-    load = X.load
-    monkeypatch.setattr(X, "load", lambda block: loaded.append(block) or load(block))
-    for start in range(0, 400, 10):
-        X[start : start + 10]
-    assert loaded == sorted(set(loaded)) == list(range(len(X.ends)))
-    assert len(X._kept) <= 8
-
-
 def test_threads_share_what_is_read(path, rows, monkeypatch):
     X = ParquetColumns(path, ["a", "b", "c"])
     loaded = []

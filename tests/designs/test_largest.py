@@ -21,9 +21,6 @@ def largest_of(dense, design, C, weights=None, gap=1e-4):
     return s, np.sum(s.reconstruction**2, axis=1)
 
 
-# By hand
-
-
 # Beside the others
 
 

@@ -215,9 +215,6 @@ def test_a_kernel_that_is_none_is_refused():
         model(kernel=lambda X, Z: np.exp(X[:, :1] - 2 * Z[:, :1].T)).plan(X, X_star=X_STAR, **PROMISE)
 
 
-# Files
-
-
 # Several together
 
 

@@ -420,14 +420,6 @@ def test_map_has_the_outline_that_is_given(area, tmp_path):
         assert caught.value.name == "outline"
 
 
-def test_noise_map_spans_the_noise_and_the_test_points(area):
-    ax = plots.plot_noise_map(area.plan)
-    levels = ax.collections[0].levels
-    assert levels[0] <= area.plan.noise_std.min() < area.plan.noise_std.max() <= levels[-1]
-    assert ax.axis() == (-3.0, 3.0, -3.0, 3.0)
-    assert "privacy noise" in plots.plot_map(area.plan).get_figure().axes[1].get_ylabel()
-
-
 # ------------------------------------------------------------------------------------- stages
 
 

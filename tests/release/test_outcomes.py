@@ -7,11 +7,10 @@ import pytest
 from scipy.special import ndtr
 
 import cloakgp
-from cloakgp import GP, AutoGP, Grid, Hyperprior, plots
+from cloakgp import GP, AutoGP, Grid, Hyperprior
 from cloakgp.kernels import EQ, Constant
 from cloakgp.posterior.mixture import Mixture
 from cloakgp.release.stages import Session
-from cloakgp.workflow import releases
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0, 10, (90, 1))
@@ -277,18 +276,6 @@ def test_other_models_of_the_same_release(made, seeded):
     ):
         with pytest.raises(cloakgp.ArgumentError, match="gp must"):
             made(name).remodel(wrong)
-
-
-def test_what_is_shown_of_classes(made):
-    release = made("classes")
-    assert release.check_model().fits
-    shown = [line.get_label() for line in plots.plot_release(release).get_lines()]
-    assert shown[:3] == list(NAMES)
-    with pytest.raises(ValueError, match="one for each of 3 classes"):
-        plots.plot_release(release, privacy=True)
-    found = releases.predictions(release, POINTS)
-    np.testing.assert_array_equal(found["bus"], release.predict_proba(POINTS)[:, 1])
-    np.testing.assert_allclose(release.to_frame()[list(NAMES)].sum(axis=1), 1.0)
 
 
 # --------------------------------------------------------------------------- what outcomes may be

@@ -222,13 +222,6 @@ def test_a_receipt_and_a_failed_check_are_told(tmp_path, page, tamper):
     assert "do not trust this release file" in text
 
 
-@pytest.mark.parametrize("name", ["curve", "map", "map on a line", "eight inputs", "learned, two"])
-def test_plans_are_drawn_whatever_their_inputs(name):
-    plan = release_of(name).plan
-    picture = pictures.noise_picture(plan, [f"x{i}" for i in range(plan.X.shape[1])], "height")
-    assert picture.encoded("png").startswith(b"\x89PNG")
-
-
 def test_the_chance_of_a_right_guess_is_that_of_the_noise():
     certificate = release_of("curve").certificate
     said = float(re.search(r"at most ([0-9.]+) %", words.promise(certificate)[1])[1])

@@ -1,6 +1,5 @@
 """What every kind of release must do on the command line: a report of a table, and once more for nothing."""
 
-import json
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -147,22 +146,6 @@ def test_from_a_table_to_a_report_and_again_for_nothing(name):
     assert ("verified in part" in report) != kind.complete
     assert ("How many rows there are" in report) == whole
     assert ("which are public" in report) == (not whole and len(inputs) == 1)
-
-
-def test_a_plan_file_has_what_was_asked_for_and_no_more():
-    settings = {}
-    for name in ("known", "people", "rows of people"):
-        good(plan_of(KINDS[name], "-o plan.json"))
-        stored = json.loads(Path("plan.json").read_text())
-        settings[name] = stored["settings"]
-        digests = {"known": {"inputs_sha256"}, "people": {"inputs_sha256", "people_sha256"}}
-        assert set(stored["data"]) == digests.get(
-            name, set()
-        )  # a digest of private values would tell of them
-    assert not {"people", "within", "ids", "stages", "kernels", "outcome"} & set(settings["known"])
-    assert (settings["people"]["people"], settings["people"]["within"]) == ("id", 0.5)
-    age, sex = {"name": "age", "low": 0.0, "high": 90.0, "cells": 6}, {"name": "sex", "levels": ["f", "m"]}
-    assert settings["rows of people"]["grid"] == [age, sex]
 
 
 @pytest.mark.parametrize("name", ["rows", "rows of people", "answers of rows"])

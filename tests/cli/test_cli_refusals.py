@@ -185,12 +185,6 @@ def test_an_edited_plan_file_is_refused():
         assert (result.code, "changed after it was made" in result.err) == (1, True)
 
 
-@pytest.mark.usefixtures("planned")
-def test_a_plan_file_may_be_laid_out_anew():
-    edit(lambda body: None, seal=False)
-    good(f"{RELEASE} --yes")
-
-
 # ----------------------------------------------------------------------------------------- budget
 
 

@@ -55,14 +55,6 @@ def test_it_has_the_size_of_what_comes_out(epsilon):
     assert 1 / 3 < ratio < 3
 
 
-def test_many_rows_through_support_points():
-    rng = np.random.default_rng(0)
-    rows = rng.uniform(size=(1000, 1)) * 10
-    made = AutoGP((0.0, 100.0), inducing=30).plan(rows, X_star=X_STAR, epsilon=1.0, delta=1e-4)
-    assert np.isfinite(made.expected_error).all()
-    assert (made.expected_error < plan(1.0).expected_error).all()
-
-
 def test_curves_are_drawn_where_interpolation_makes_no_covariance():
     """With eigenvalues below zero, those are left out."""
     vectors = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]

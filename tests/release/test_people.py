@@ -201,21 +201,15 @@ def once_and_twice():
     )
 
 
-def test_other_models_count_people_once_too(once_and_twice):
-    other = GP(EQ(1.5, variance=3.0), 1.0, (0.0, 10.0))
-    for once, twice in zip(*once_and_twice, strict=True):
-        np.testing.assert_allclose(
-            left_unknown(twice.remodel(other)), left_unknown(once.remodel(other)), rtol=1e-5
-        )
-
-
-def test_pooled_sets_count_people_once_too(once_and_twice):
+def test_other_models_and_pooled_sets_count_people_once_too(once_and_twice):
+    model = GP(EQ(1.5, variance=3.0), 1.0, (0.0, 10.0))
     other = MODEL.plan(X[:30] + 0.05, X_star=STAR, **PROMISE).release(Y[:30])
-    for once, twice in zip(*once_and_twice, strict=True):
-        found = [
-            left_unknown(cloakgp.combine([one, other], same_data=False, model=MODEL)) for one in (once, twice)
-        ]
-        np.testing.assert_allclose(*found, rtol=1e-5)
+    for both in zip(*once_and_twice, strict=True):
+        for asked in (
+            lambda one: one.remodel(model),
+            lambda one: cloakgp.combine([one, other], same_data=False, model=MODEL),
+        ):
+            np.testing.assert_allclose(*(left_unknown(asked(one)) for one in both), rtol=1e-5)
 
 
 def test_learning_counts_people_once_too():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import GP, combine, verify
+from cloakgp import GP, combine
 from cloakgp.data import cells
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ
@@ -186,20 +186,3 @@ def test_a_model_is_learned_about_the_mean():
     plain = model((-5.0, 70.0), 6.0)
     assert release.remodel(plain).predict(X_STAR).shape == (5,)
     assert release.evidence(model()) > release.evidence(model(mean=lambda X: curve(X) + 9))
-
-
-def test_verify_says_whose_word_rows_are(tmp_path):
-    cases = {
-        "bounds and mean": model(),
-        "mean": model((-5.0, 70.0)),
-        "bounds": model(mean=6.0),
-    }
-    for said, gp in cases.items():
-        gp.plan(X, X_star=X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
-        result = verify(tmp_path / "file")
-        assert not result.complete
-        assert result.proven_delta is not None
-        (left,) = result.unchecked
-        assert left.startswith(f"the origin of each row's {said}: ")
-        assert "IN PART" in result.headline
-        assert "the origin of what each row has of its own was not checked" in result.headline

@@ -14,7 +14,7 @@ from cloakgp.data import cells
 from cloakgp.data.columns import Column, Columns
 from cloakgp.data.parquet import ParquetColumns
 from cloakgp.kernels import EQ
-from cloakgp.release import encoding, points
+from cloakgp.release import encoding
 from cloakgp.release.settings import Settings
 from cloakgp.workflow import inputs
 
@@ -50,12 +50,6 @@ def sources(path):
     """The same inputs, three times."""
     pytest.importorskip("dask.array")
     return [X, ParquetColumns(path, NAMES), inputs.dask_inputs(path, NAMES)]
-
-
-def test_ranges_are_those_of_the_numbers(path):
-    for source in sources(path):
-        assert np.array_equal(points.ranges(source), [X.min(axis=0), X.max(axis=0)])
-        assert np.array_equal(points.grid("grid:3", source), points.grid("grid:3", X))
 
 
 @pytest.mark.parametrize("most", [64, 4096])

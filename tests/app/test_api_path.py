@@ -36,6 +36,7 @@ from cloakgp.app import Limits, State, create_app, planning
 from cloakgp.data import blas
 from cloakgp.plots import NEAR_PRIOR, surface_of
 from cloakgp.release.planner import Planner
+from cloakgp.workflow import report
 from cloakgp.workflow.pictures import release_map
 
 
@@ -171,6 +172,15 @@ def test_what_is_kept_is_not_taken_for_the_answer_to_another_question(tmp_path, 
         assert one == pytest.approx(other) if "error" in one else one["points"] == other["points"], each
         for name in ("expected_error", "noise_std") if "points" in one else ():
             assert one[name] == pytest.approx(other[name], rel=1e-6), (each, name)
+
+
+def test_a_report_knows_what_was_spent_since(world, monkeypatch):
+    client = world.client()
+    monkeypatch.setattr(report, "html", lambda *_, ledger, **__: str(len(ledger.balance("kung").events)))
+    made = release(client, make_plan(client, epsilon=0.1)).json()["release"]["id"]
+    assert client.get(f"/api/releases/{made}/report").text == "1"
+    release(client, make_plan(client, epsilon=0.2))
+    assert client.get(f"/api/releases/{made}/report").text == "2"
 
 
 HOMES = {"data": "homes.csv", "output": "price", "bounds": [0.0, 1.0], "noise": 0.02}

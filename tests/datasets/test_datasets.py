@@ -16,6 +16,7 @@ import pytest
 from cloakgp import ArgumentError
 from cloakgp.datasets import (
     CITIBIKE_BOX,
+    LONDON_BOX,
     Dataset,
     DatasetError,
     fetch_citibike,
@@ -234,7 +235,7 @@ def write_sales(folder):
 
 def test_sales_are_joined_to_their_postcodes(folder):
     write_sales(folder)
-    data = fetch_london_prices([2013, 2014], folder)
+    data = fetch_london_prices([2013, 2014], folder, box=LONDON_BOX)
     assert data.X.tolist() == [[529_090, 179_645], [531_000, 184_000]]
     assert data.y.tolist() == [100.0, 400.0]
     assert data.units == ("m", "m", "pounds")

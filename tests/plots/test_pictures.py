@@ -182,7 +182,7 @@ def test_what_is_between_two_dollar_signs_is_no_formula():
     one = GP_MODEL.plan(X, X_star=AGES, columns=only, **PROMISE).release(Y)
     named = one.labelled(title=odd, source=odd, units="$")
     density = plots.plot_density(whole_rows(age=(0, 90)), labels=[odd])
-    for figure in (plots.plot_slices(two), plots.plot_release(named).get_figure(), density):
+    for figure in (plots.plot_slices(two), plots.darken(plots.plot_release(named).get_figure()), density):
         figure.canvas.draw()
 
 

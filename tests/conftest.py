@@ -205,11 +205,6 @@ def by_row(measurement: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def expanded() -> Callable[[Any], Any]:
-    return by_row
-
-
-@pytest.fixture(scope="session")
 def noiseless() -> Callable[..., cloakgp.Release]:
     """The release that no noise would give: everything but the noise, without the private room."""
 

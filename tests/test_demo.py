@@ -5,12 +5,10 @@ import io
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
 import pytest
 
 import cloakgp
 from cloakgp import demo
-from cloakgp.datasets import make_kung_like
 from test_docs import BY_DEMO, _blocks, _same
 
 mpl.use("Agg")
@@ -65,13 +63,3 @@ def test_custodian_gets_one_more_picture(tmp_path, monkeypatch):
     demo.main(["--custodian", "--output", "out"])
     assert {path.name for path in Path("out").iterdir()} == {"heights.cloak", f"{marked}.png"}
     assert [named.get("private_data") is None for named in seen] == [True, False]  # release.png stays public
-
-
-def test_table_is_the_plans_noise():
-    X, _ = make_kung_like()
-    plan = demo.MODEL.plan(X, X_star=demo.AGES, epsilon=1.0, delta=0.01)
-    lines = demo.noise_table({"a plan": plan}).splitlines()
-    table = {line.split()[0]: float(line.split()[1]) for line in lines[2:]}
-    assert table["30"] == pytest.approx(plan.noise_std[30], abs=0.051)
-    assert table["rms"] == pytest.approx(np.sqrt(np.mean(plan.noise_std**2)), abs=0.051)
-    assert list(table) == ["0", "10", "20", "30", "40", "50", "60", "70", "rms"]

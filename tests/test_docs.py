@@ -13,9 +13,6 @@ import pytest
 
 import cloakgp
 from cloakgp import estimators, ledger, plots
-from cloakgp.datasets import make_kung_like
-from cloakgp.files import reading
-from cloakgp.kernels import EQ
 
 mpl.use("Agg")
 
@@ -113,27 +110,6 @@ def test_guarantee_by_hand_is_what_verify_finds():
     assert namespace["sensitivity"] == release.certificate.sensitivity_steps
     assert np.allclose(namespace["mean"], release.mean, rtol=1e-12)
     assert np.allclose(namespace["noise_std"], release.noise_std, rtol=1e-12)
-
-
-def test_function_by_hand_is_what_query_gives(tmp_path):
-    X, y = make_kung_like(40)
-    plan = cloakgp.GP(EQ(20.0, variance=625.0), 196.0, (50.0, 170.0), mean=100.0).plan_function(
-        X, epsilon=1.0, delta=0.01
-    )
-    release = plan.release(y)
-    release.save(tmp_path / "a.cloak")
-    manifest, arrays, _ = reading.read(tmp_path / "a.cloak")
-    claim, (low, high) = manifest["stages"][0], manifest["model"]["bounds"]
-    step = (high - low) / 2 ** (claim["y_bits"] + claim["matrix_bits"])
-    shift = (low + high) / 2 - manifest["model"]["mean"]
-    centre = 2 ** (claim["y_bits"] - 1) * arrays["matrix_0"].sum(axis=1)
-    heights = (arrays["z_0"] - centre) * step
-    heights += centre / 2.0 ** (claim["y_bits"] - 1 + claim["matrix_bits"]) * shift
-    asked = np.array([[5.0], [33.3]])
-    weights = 625.0 * np.exp(-((asked - arrays["X_star"].T) ** 2) / 800.0) @ arrays["reconstruction_0"]
-    values, std = release.query(asked, return_std=True)
-    assert np.allclose(manifest["model"]["mean"] + weights @ heights, values, rtol=1e-9)
-    assert np.allclose(claim["sigma"] * step * np.linalg.norm(weights, axis=1), std, rtol=1e-9)
 
 
 def test_designs_page_shows_what_the_picture_script_prints(tmp_path, capsys):

@@ -297,33 +297,6 @@ def test_what_would_not_fit_in_memory_is_refused_at_once(monkeypatch):
     assert (caught.value.name, caught.value.got) == ("X", "20000 rows")
 
 
-SECRET = 314159.0
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        np.full(39, SECRET),
-        np.full((40, 1), SECRET),
-        [SECRET] * 39 + ["x"],
-        [SECRET] * 39 + [np.nan],
-        "314159",
-    ],
-    ids=["short", "column", "text", "missing", "a word"],
-)
-def test_errors_never_quote_y(y, monkeypatch):
-    sp = plan()
-    monkeypatch.setattr(
-        room, "noisy_minimum", lambda scores: lambda exact: pytest.fail("something was drawn")
-    )
-    for door in (sp.select, sp.custodian_probabilities):
-        with pytest.raises((TypeError, ValueError), match="Nothing was spent") as caught:
-            door(y)
-        assert "314159" not in str(caught.value)
-    with pytest.raises(ValueError, match="missing must be one of"):
-        sp.select(waves(), missing="drop")
-
-
 def test_a_failing_sampler_is_not_quoted(monkeypatch):
     def leaky(exact):
         raise OverflowError(f"cannot cast {exact}")

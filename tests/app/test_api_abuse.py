@@ -246,19 +246,6 @@ def test_what_is_too_much_for_predictions_is_not_even_parsed(released, monkeypat
     assert parsed == []
 
 
-def test_of_many_mistakes_in_points_the_first_is_said(released):
-    """Not each of two hundred thousand, collected."""
-    body = b'{"points": [' + b",".join([b"[null, null, null]"] * 10) + b"]}"
-    with pytest.raises(ValueError) as refused:  # noqa: PT011  (pydantic's)
-        settings.AskPredictions.model_validate_json(body)
-    cell = 2  # mistakes: it is neither a number nor a text
-    assert refused.value.error_count() == cell  # type: ignore[attr-defined]
-    world, _, release_id = released
-    answer = world.client("analyst").post(f"/api/releases/{release_id}/predict", content=body)
-    assert answer.status_code == 422
-    assert answer.json()["error"].startswith("points: each must be a list of numbers")
-
-
 def test_predictions_that_nobody_waits_for_are_not_made(released, monkeypatch):
     world, _, release_id = released
     made: list[str] = []

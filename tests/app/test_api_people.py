@@ -71,77 +71,20 @@ def test_exact_ids_are_another_plan_which_a_budget_must_allow(world):
     check_refused(release(client, exact), 409, "other_terms")  # the data set compares ids alike
 
 
-# A data set's terms: what a quote says is read, and what is refused
-
-CLINIC = {
-    "person": [row // 2 for row in range(40)],
-    "visit": list(range(40)),
-    "age": ages(),
-    "height": secret_heights(),
-    "income": secret_heights(),
-}
-PATIENTS: dict[str, Any] = {"data": "clinic.csv", "protect": "people", "people": "person", "delta": 0.001}
-TERMS = {"unit": "one person", "people": "person", "private": ["height", "weight"], "largest_delta": 0.002}
-
-
-@pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """A table, and a data set with terms."""
-    made = make_world(tmp_path_factory.mktemp("clinic") / "data")
-    client = made.client()
-    client.put("/api/data/clinic.csv", content=table(CLINIC))
-    # The same people in another table, of which the app does not know what is private.
-    client.put("/api/data/other.csv", content=table({**CLINIC, "weight": ages()}))
-    asked = {"name": "clinic", "epsilon": 1.0, "delta": 0.01, **TERMS}
-    told = client.post("/api/ledger/datasets", json=asked).json()
-    assert {name: told[name] for name in TERMS} == TERMS
-    return made
-
-
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"people": "visit"}, "other_terms"),
-        ({"protect": "outcomes", "people": None}, "other_unit"),
-        ({"output": "income"}, "other_terms"),
-        ({"data": "other.csv", "inputs": ["weight"]}, "other_terms"),
-        ({"delta": 0.005}, "other_terms"),
-    ],
-    ids=["another id column", "no id column", "another private column", "private as input", "larger delta"],
-)
-def test_what_is_not_on_the_terms_is_refused(
-    clinic: World, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], code: str
-) -> None:
-    client = clinic.client()
-    settings = {name: value for name, value in {**PATIENTS, **changes}.items() if value is not None}
-    plan, before = make_plan(client, **settings), spends(clinic)
-
-    monkeypatch.setattr(clinic.state.plans, "make_again", lambda *_: pytest.fail("the table was read"))
-    quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "clinic"})
-    for answer in (quote, release(client, plan, "clinic")):
-        check_refused(answer, 409, code, "Nothing was spent, and what is private was not read.")
-    assert spends(clinic) == before
-
-
-def test_a_quote_says_what_will_be_read(clinic: World) -> None:
-    client = clinic.client()
-    plan = make_plan(client, **PATIENTS, at={"points": [[10.0], [20.0]]})
-    quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "clinic"}).json()
-    assert quote["reads"] == {"private": ["height"], "public": ["age"], "people": "person"}
-    assert (quote["unit"], quote["epsilon"], quote["delta"]) == ("one person", 0.5, 0.001)
-    assert quote["lists"] == ["2 test points"]
-
-
-def test_a_custodian_allows_more_columns(world: World) -> None:
-    client = world.client()
-    client.put("/api/data/clinic.csv", content=table(CLINIC))
+def test_a_custodian_allows_more_columns(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not on the data set's terms is refused before the table is read."""
+    client, columns = world.client(), {"age": ages(), "height": secret_heights(), "income": secret_heights()}
+    client.put("/api/data/clinic.csv", content=table(columns))
     assert release(client, make_plan(client, epsilon=0.2)).status_code == 200
     income = make_plan(client, data="clinic.csv", output="income", epsilon=0.2)
-    refused = release(client, income)
-    check_refused(refused, 409, "other_terms", "on the page Budget")
+    with monkeypatch.context() as patch:
+        patch.setattr(world.state.plans, "make_again", lambda *_: pytest.fail("the table was read"))
+        check_refused(release(client, income), 409, "other_terms", "on the page Budget")
     asked = {"dataset": "kung", "private": ["income"], "why": "agreed"}
     told = client.post("/api/ledger/private", json=asked).json()
     assert (told["private"], told["public"]) == (["height", "income"], ["age"])
+    quote = client.post(f"/api/plans/{income}/quote", json={"dataset": "kung"}).json()
+    assert quote["reads"] == {"private": ["income"], "public": ["age"], "people": None}
     assert release(client, income).status_code == 200
     public = client.post("/api/ledger/private", json={**asked, "private": ["age"]})
     check_refused(public, 422, "bad_input")

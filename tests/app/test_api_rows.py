@@ -11,7 +11,6 @@ from app_helpers import (
     check_refused,
     keep,
     make_world,
-    redone,
     release,
     released_of,
     secret_heights,
@@ -108,28 +107,6 @@ def test_a_release_has_a_density_but_no_inputs(released, dataset):
     assert shown["density"]["points"][0] == [2.5]
     assert [stage["width"] is None for stage in shown["stages"]][:2] == [True, False]
     assert len(shown["denoised"]) == 8
-
-
-def test_a_category_in_a_box_has_levels(visits):
-    box = {**BOX, "sex": {"levels": ["f", "m"]}}
-    shown = released_of(visits.client(), {**SETTINGS, "inputs": ["age", "sex"], "box": box, "at": "grid:4"})
-    assert len(shown["points"]) == 8
-    assert len(shown["density"]["rows"]) == 36
-    assert any(row["what"] == "share of sex" for row in shown["learned"])
-
-
-def test_a_box_has_dates(visits, tmp_path):
-    """In the plan, the numbers, the questions and the script."""
-    client = visits.client()
-    put_visits(visits, "days.csv", day=[f"2024-0{1 + row % 9}-1{row % 7}" for row in range(ROWS)])
-    box = {"day": {"low": "2024-01-01", "high": "2024-12-31", "cells": 4}}
-    days = {"data": "days.csv", "inputs": ["day"], "at": "grid:2", "box": box}
-    found = released_of(client, {**SETTINGS, **days})
-    assert [(one["kind"], one["origin"]) for one in found["columns"]] == [("date", "2000-01-01")]
-    path = f"/api/releases/{found['id']}"
-    assert client.post(f"{path}/predict", json={"points": [["2024-05-31"]]}).status_code == 200
-    assert client.get(f"{path}/csv").text.splitlines()[1].startswith('"2024-01-01",')
-    assert redone(visits, found["id"], tmp_path) == visits.state.folder.release(found["id"]).read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,6 @@ from app_helpers import (
 )
 
 from cloakgp.app.limits import Most
-from cloakgp.app.settings import Settings as Asked
-from cloakgp.release.settings import Settings
 
 PEOPLE = {"protect": "people", "people": "patient"}
 RANGE = {"low": 0.0, "high": 90.0, "cells": 18}
@@ -109,25 +107,6 @@ def test_what_does_not_make_sense_is_said_by_its_name(
         assert said.startswith(named), said
         assert len(said) < 400
     assert spends(visits) == 0
-
-
-def test_what_nobody_says_is_as_the_library_has_it(visits: World) -> None:
-    """An option that both have is written once."""
-    told = Asked.model_validate({**BASES["learned"], "delta": None})
-    usual = Settings(epsilon=0.5, delta=0.1, bounds=(0, 1))
-    unsaid = [
-        name for name in Asked.model_fields if hasattr(usual, name) and name not in told.model_fields_set
-    ]
-    assert len(unsaid) >= 12
-    for name in set(unsaid) - {"model", "inputs", "classes", "given"}:
-        assert getattr(told, name) == getattr(usual, name), name
-    assert told.library.words() == {
-        **{name: told.library.words()[name] for name in ("columns", "kernels")},
-        "epsilon": 0.5,
-        "bounds": [50.0, 170.0],
-        "at": "grid:8",
-        "output": "height",
-    }
 
 
 def test_one_question_is_one_plan_however_it_is_written(visits: World) -> None:

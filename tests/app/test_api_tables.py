@@ -153,18 +153,3 @@ def test_a_described_model_has_categories_and_whole_rows_a_way_of_writing(clinic
     assert made["settings"]["decimal"] == ","
     assert min(made["lower"]) > 0
     assert redone(clinic, made["id"], tmp_path) == clinic.state.folder.release(made["id"]).read_bytes()
-
-
-def test_a_way_of_writing_is_never_found_out_from_outcomes(clinic):
-    """Whatever the outcomes are: all that comes before the release is the same."""
-    client = clinic.client()
-    seen = []
-    for name, ill in (("one.csv", "0"), ("other.csv", "1,5;")):
-        rows = [{"age": row["age"], "ill": ill.rstrip(";")} for row in ROWS]
-        client.put(f"/api/data/{name}", content=written(rows))
-        facts = client.post(f"/api/data/{name}/inputs", json={"inputs": ["age"]}).json()
-        preview = client.post(
-            "/api/preview", json={**SETTINGS, "data": name, "inputs": ["age"], "at": "grid:5"}
-        )
-        seen.append((facts, {**preview.json(), "milliseconds": 0}))
-    assert seen[0] == seen[1]

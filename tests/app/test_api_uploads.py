@@ -151,9 +151,3 @@ def test_what_was_put_there_by_hand_is_closed_and_does_no_harm(world):
     listed = world.restarted().client().get("/api/data").json()
     assert [each["name"] for each in listed] == ["by hand.csv", "heights.csv"]
     assert {path.stat().st_mode & 0o777 for path in folder.uploads.iterdir()} == {0o600}
-
-
-def test_a_spreadsheet_is_told_how_to_be_saved(world):
-    answer = world.client().put("/api/data/sheet.csv", content=b"PK\x03\x04 and so on")
-    assert answer.status_code == 422
-    assert "save the sheet as CSV" in answer.text

@@ -138,23 +138,14 @@ def test_many_who_ask_at_once_wait_for_one_result():
     assert (found, made) == ([7] * 8, [1])
 
 
-def test_the_longest_unused_goes_first():
-    cache: Cache[str] = Cache(2)
+def test_of_what_is_kept_the_longest_unused_goes_first_and_the_newest_stays_however_heavy():
+    counted, weighed = Cache[str](2), Cache[int](10, weight=float)
     for key in ("a", "b", "a", "c"):
-        cache.get(key, lambda key=key: f"first {key}")
-    assert [cache.get(key, lambda: "again") for key in ("a", "c", "b")] == ["first a", "first c", "again"]
-
-
-def test_results_may_have_weights_and_the_newest_stays_however_heavy():
-    cache: Cache[int] = Cache(10, weight=float)
+        counted.get(key, lambda key=key: f"first {key}")
+    assert [counted.get(key, lambda: "again") for key in ("a", "c", "b")] == ["first a", "first c", "again"]
     for size in (4, 5, 100):
-        cache.get(size, lambda size=size: size)
-    assert cache.get(100, lambda: -1) == 100
-    assert cache.get(4, lambda: -1) == -1
-
-
-def test_a_failure_is_not_kept():
-    cache: Cache[int] = Cache(2)
+        weighed.get(size, lambda size=size: size)
+    assert [weighed.get(size, lambda: -1) for size in (100, 4)] == [100, -1]
     with pytest.raises(ZeroDivisionError):
-        cache.get("x", lambda: 1 // 0)
-    assert cache.get("x", lambda: 3) == 3
+        weighed.get("x", lambda: 1 // 0)  # which is not kept
+    assert weighed.get("x", lambda: 3) == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from browser_helpers import (
     make_release,
     next_step,
     pay,
-    serving,
     spend,
     tab_to,
     to_model,
@@ -27,7 +25,7 @@ from browser_helpers import (
     wait_for_noise,
     write_table,
 )
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 import cloakgp
 
@@ -117,30 +115,6 @@ def test_a_newcomer_gets_from_a_csv_file_to_a_report(window: Watched, tmp_path: 
     expect(card.locator(".facts")).to_contain_text("private columnsheight, weight")
     window.check()
     window.check_secrets()
-
-
-@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_a_ledger_that_was_put_back_is_told_before_anything_else(browser: Browser, tmp_path: Path) -> None:
-    with serving(tmp_path / "data") as site:
-        ledger, old = tmp_path / "data" / "ledger.db", tmp_path / "old.db"
-        token = site.token("Ada", "custodian")
-        wanted = {"name": "first", "epsilon": 2.0, "delta": 0.01}
-        site.ask("POST", "/api/ledger/datasets", wanted, token)
-        shutil.copy(ledger, old)
-        make_release(site, token)
-        shutil.copy(old, ledger)
-        window = Watched(browser, site)
-        page = window.page
-        window.sign_in(token)
-        window.open("/budget", ".note.bad")
-        heading = page.get_by_role("heading", name="Read-only: nothing can be spent")
-        expect(heading).to_be_visible()
-        expect(page.locator(".note.bad")).to_contain_text("an old copy was put in its place")
-        expect(page.get_by_text("not verified", exact=True)).to_be_visible()
-        for hidden in ("chain verified", "left for one more", "note it somewhere else", "Add a data set"):
-            expect(page.get_by_text(hidden)).to_have_count(0)
-        window.check(NOT_SIGNED_IN)
-        window.close()
 
 
 def test_analysts_see_plans_and_releases_and_nothing_else(window: Watched, visit: Visit, ready: str) -> None:
@@ -271,6 +245,7 @@ def test_the_steps_work_with_the_keyboard_alone(visit: Visit, site: Site) -> Non
     window.check(NOT_SIGNED_IN)
 
 
+@pytest.mark.usefixtures("few_models_here")
 def test_no_page_is_wider_than_a_phone(visit: Visit, site: Site, ready: str, tmp_path: Path) -> None:
     window = visit(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page = window.page

@@ -15,13 +15,11 @@ from browser_helpers import (
     Site,
     Watched,
     choose_roles,
-    create_dataset,
     describe,
     drop,
     keep_plan,
     next_step,
     pay,
-    spend,
     to_model,
     upload,
     wait_for_noise,
@@ -46,31 +44,6 @@ def write_parquet(path: Path, columns: dict[str, Any]) -> Path:
 
     parquet.write_table(pyarrow.table(columns), path)
     return path
-
-
-@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_test_points_of_ones_own_come_from_a_file(window: Watched, tmp_path: Path) -> None:
-    page = window.page
-    to_model(page, write_table(tmp_path / "points.csv"))
-    page.get_by_label("my own points").check()
-    mine = tmp_path / "where.csv"
-    mine.write_text("age\n5\n20.5\n60\n", encoding="utf-8")
-    page.set_input_files("#points-file", str(mine))
-    page.get_by_text("3 points understood").wait_for()
-    expect(wait_for_noise(page)).to_contain_text("3 test points")
-    mine.write_text("age\n5\n20.5, 3\n", encoding="utf-8")
-    page.set_input_files("#points-file", str(mine))  # the same file, changed
-    page.get_by_text("Line 3 has 2 numbers; there must be 1.").wait_for()
-    page.get_by_label("age on each line").fill("5\n60")
-    keep_plan(page)
-    create_dataset(page, "points", "3", delta="0.01")  # not the plan's: the two are told apart
-    page.get_by_text("The budget counts at its own δ of 0.01").wait_for()
-    spend(page, "points")
-    page.get_by_text("The numbers").first.click()
-    rows = page.get_by_role("group", name="Released and denoised numbers").locator("tbody tr")
-    expect(rows).to_have_count(2)
-    window.check()
-    window.check_secrets()
 
 
 def test_a_table_as_it_is_gives_answers_by_name(window: Watched, tmp_path: Path) -> None:

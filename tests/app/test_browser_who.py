@@ -7,14 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser_helpers import (
-    Site,
     Watched,
     choose_roles,
-    create_dataset,
     keep_plan,
     next_step,
     pay,
-    spend,
     upload,
     wait_for_noise,
 )
@@ -137,30 +134,4 @@ def test_who_changes_their_mind_leaves_nothing_of_the_inputs_behind(window: Watc
     for age in AGES:
         assert age[:7] not in kept
         assert age[:7] not in page.content()
-    window.check()
-
-
-@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_all_rows_of_a_person_with_a_category(window: Watched, visits: Path, site: Site) -> None:
-    page = window.page
-    to_who(page, visits, ["age", "sex"])
-    choose(page, "Whole rows, inputs included")
-    fill_box(page, cells="10")
-    page.get_by_role("group", name="Kind of sex").get_by_label("a category").check()
-    page.get_by_role("group", name="sex", exact=True).get_by_label("Levels").fill("f, m")
-    page.get_by_label("Hide all rows of a person together").check()
-    expect(page.get_by_label("Column that tells whose a row is")).to_have_value("zper")
-    page.get_by_role("button", name="Next").click()
-    expect(page.locator(".foot-error")).to_have_text("Say how many people there are.")
-    page.get_by_label("How many people").fill("20")
-    page.get_by_label("Rows of each, at most").fill("2")
-    bounds_and_points(page)
-    expect(page.get_by_text("24 points in all, over the box.")).to_be_visible()
-    keep_plan(page)
-    create_dataset(page, "families", "3")
-    spend(page, "families")
-    facts = page.locator(".facts").last
-    expect(facts).to_contain_text("one person, by zper: all of their rows, inputs included")
-    expect(facts).to_contain_text("sex: f, m")
-    page.get_by_role("heading", name="Where the rows are, about").wait_for()
     window.check()

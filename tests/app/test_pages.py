@@ -17,7 +17,6 @@ SCRIPTS = sorted(FOLDER.rglob("*.js"))
 STYLES = sorted(FOLDER.rglob("*.css"))
 EXPORTED = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
 IMPORT = re.compile(r'^import \{([^}]+)\} from "([^"]+)";', re.MULTILINE)
-NAMED_LIKE_THEIR_FILE = ("noise", "release", "steps", "views")
 
 
 def name_of(path: Path) -> str:
@@ -51,13 +50,6 @@ def test_what_a_script_exports_is_used_somewhere():
         (path, name) for path in SCRIPTS for name in EXPORTED.findall(path.read_text(encoding="utf-8"))
     }
     assert offered == wanted
-
-
-@pytest.mark.parametrize("folder", NAMED_LIKE_THEIR_FILE)
-def test_a_component_has_its_file_s_name_and_no_other(folder):
-    for path in sorted((FOLDER / folder).glob("*.js")):
-        first, *others = path.stem.split("_")
-        assert EXPORTED.findall(path.read_text(encoding="utf-8")) == [first + "".join(map(str.title, others))]
 
 
 def test_text_reaches_the_page_as_text_alone():

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from cli_helpers import LEDGER, PLAN, budget, good, run, write_people
+from cli_helpers import PLAN, good, write_people
 
 import cloakgp
 
@@ -30,17 +30,6 @@ def test_files_of_different_people_are_read_together():
     ages = good("combine north.cloak south.cloak --at grid:3 --inputs age --json").data["columns"]["age"]
     whole = np.vstack([file.plan.X for file in files])
     assert (ages[0], ages[-1]) == (whole.min(), whole.max())
-
-
-def test_files_of_one_data_set_are_refused():
-    budget()
-    good(f"{PLAN} -o plan.json")
-    good(f"release plan.json data.csv {LEDGER} --dataset kung --yes -o a.cloak")
-    good(f"release plan.json data.csv {LEDGER} --dataset kung --yes --again 2 -o b.cloak")
-    for pair in ("a.cloak b.cloak", "a.cloak a.cloak", "a.cloak"):
-        failed = run(f"combine {pair} --at grid:3")
-        assert failed.code == 2, pair
-    assert "paid for both" in run("combine a.cloak b.cloak --at grid:3").err
 
 
 def test_whole_rows_are_read_together_with_public_inputs():

@@ -1,6 +1,5 @@
 """What every kind of release must do on the command line: a report of a table, and once more for nothing."""
 
-import json
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -41,7 +40,6 @@ KINDS = {
     "inducing": Kind(f"{REAL} {KNOWN} --inducing 6 --approximation fitc", "fitc"),
     "learned": Kind(f"{REAL} --stages 2", "stages 2"),
     "people": Kind(f"{REAL} {KNOWN} --people id --within 0.5", unit="one person"),
-    "learned of people": Kind(f"{REAL} --stages 2 --people id", unit="one person"),
     "levels and dates": Kind(f"{REAL} --stages 2", "a category: f, m|days since", inputs="age,sex,day"),
     "rows": Kind(f"{REAL} --stages 2 {BOX}", "age: 0 to 90 in 6 cells", unit="one whole row"),
     "known rows": Kind(f"{REAL} {KNOWN} {BOX}", "EQ(lengthscale=20.0, variance=20.0)", unit="one whole row"),
@@ -58,11 +56,7 @@ KINDS = {
         inputs="age,sex",
         complete=False,
     ),
-    "answers": Kind(
-        "--output health --classes well,ill --stages 2",
-        "ill",
-        ANSWER.format("well", "ill"),
-    ),
+    "answers": Kind("--output health --classes well,ill --stages 2", "ill", ANSWER.format("well", "ill")),
     "answers of rows": Kind(
         f"--output truth --outcome yes/no --stages 2 {BOX}",
         columns=ANSWER.format("no", "yes"),
@@ -70,11 +64,9 @@ KINDS = {
     ),
     "known answers": Kind(f"--output truth --outcome yes/no {LATENT}", columns=ANSWER.format("no", "yes")),
     "classes": Kind("--output way --classes car,bus,train --stages 2", "train", ONE_OF),
-    "known classes": Kind(f"--output way --classes car,bus,train {LATENT}", columns=ONE_OF),
     "classes of rows": Kind(
         f"--output way --classes car,bus,train {LATENT} {BOX}", "", ONE_OF, "one whole row"
     ),
-    "counts": Kind("--output falls --outcome count --bounds 0 20 --stages 2", columns="rate,std,lower,upper"),
     "known counts": Kind(
         f"--output falls --outcome count --bounds 0 20 --noise 2 {LATENT}",
         columns="rate,std,lower,upper",
@@ -154,22 +146,6 @@ def test_from_a_table_to_a_report_and_again_for_nothing(name):
     assert ("verified in part" in report) != kind.complete
     assert ("How many rows there are" in report) == whole
     assert ("which are public" in report) == (not whole and len(inputs) == 1)
-
-
-def test_a_plan_file_has_what_was_asked_for_and_no_more():
-    settings = {}
-    for name in ("known", "people", "rows of people"):
-        good(plan_of(KINDS[name], "-o plan.json"))
-        stored = json.loads(Path("plan.json").read_text())
-        settings[name] = stored["settings"]
-        digests = {"known": {"inputs_sha256"}, "people": {"inputs_sha256", "people_sha256"}}
-        assert set(stored["data"]) == digests.get(
-            name, set()
-        )  # a digest of private values would tell of them
-    assert not {"people", "within", "ids", "stages", "kernels", "outcome"} & set(settings["known"])
-    assert (settings["people"]["people"], settings["people"]["within"]) == ("id", 0.5)
-    age, sex = {"name": "age", "low": 0.0, "high": 90.0, "cells": 6}, {"name": "sex", "levels": ["f", "m"]}
-    assert settings["rows of people"]["grid"] == [age, sex]
 
 
 @pytest.mark.parametrize("name", ["rows", "rows of people", "answers of rows"])

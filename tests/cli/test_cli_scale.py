@@ -116,16 +116,6 @@ def kept_there(monkeypatch):
     return lambda: monkeypatch.setattr(dask_array.Array, "__array__", only_inputs)
 
 
-@pytest.mark.parametrize("rows", [40, 60])
-def test_small_and_merged_tables_are_released_on_a_cluster_too(rows, kept_there):
-    write_people(n=rows)
-    as_parquet()
-    good(f"{SPARSE} -o plan.json")
-    kept_there()
-    good(CLUSTER)
-    assert "verified" in good("verify heights.cloak").out
-
-
 def test_a_cluster_releases_and_keeps_the_outcomes(streaming, kept_there):
     write_distinct()
     Path("parts").mkdir()

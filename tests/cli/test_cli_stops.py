@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from cli_helpers import PLAN, RELEASE, budget, good, run, spends
 
@@ -88,9 +87,3 @@ def test_work_that_takes_long_is_announced_with_what_takes_less(monkeypatch):
     assert "an exact model of 40 distinct rows takes" in run(PLAN).err
     assert "exact model" not in run(f"{PLAN} --inducing 5").err
     assert "2 models of 40 rows: this takes" in good(select).err
-    ages = "\n".join(["age,height", *(f"{age:.4f},1" for age in np.linspace(0, 80, 20_000))])
-    Path("many.csv").write_text(ages)
-    refused = run(select.replace("data.csv", "many.csv"))
-    assert refused.code == 2
-    assert "plan without --kernel: the model is learned" in refused.err
-    assert "this takes" not in refused.err

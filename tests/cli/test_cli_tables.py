@@ -109,18 +109,6 @@ def test_a_column_may_be_called_as_an_option_is():
     assert PlanFile.read("plan.json").settings.output == "error"
 
 
-def test_a_plan_holds_for_the_same_table_written_otherwise():
-    from pyarrow import parquet, table
-
-    ages, heights = [1.5, 20.0, 3.5, 40.0] * 5, [99.5, 150.0, 101.5, 160.0] * 5
-    parquet.write_table(table({"age": ages, "height": heights}), "a.parquet")
-    rows = [f"{age};{height}".replace(".", ",") for age, height in zip(ages, heights, strict=True)]
-    Path("a.csv").write_text("\n".join(["age;height", *rows]))
-    promise = "--bounds 50 170 --epsilon 1 --delta 0.01 --stages 1"
-    good(f"plan a.parquet --inputs age --output height {promise} -o plan.json")
-    good("release plan.json a.csv --no-ledger --yes -o a.cloak")
-
-
 @pytest.mark.parametrize("outcome", ["1,5", "1.5", "nobody's", "1;5"])
 def test_what_is_planned_does_not_depend_on_how_outcomes_are_written(outcome):
     write_visits()

@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from cloakgp.core.accounting import Approximate, Exponential, Gaussian, Laplace, compose, split
+from cloakgp.core.accounting import Exponential, Gaussian, Laplace, compose, split
 
 GRID = 1e-4
 
@@ -26,14 +26,6 @@ def gaussian(mu, pessimistic=True):
     return pld.from_gaussian_mechanism(
         1 / mu, value_discretization_interval=GRID, pessimistic_estimate=pessimistic
     )
-
-
-@pytest.mark.parametrize("mus", [[0.5], [0.3, 0.4], [0.1] * 20, [2.0, 1.0]])
-@pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-9])
-def test_gaussians_agree(mus, delta):
-    ours = compose([Gaussian(mu, 10) for mu in mus]).epsilon(delta)
-    theirs = gaussian(math.sqrt(sum(mu**2 for mu in mus)))
-    assert ours == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-3, abs=2 * GRID)
 
 
 def test_composition_is_not_below_a_lower_estimate():
@@ -70,12 +62,6 @@ def test_a_selection_and_a_release_fill_the_budget_and_do_not_exceed_it(epsilon,
     assert max(deltas) >= 0.97 * delta  # tight: the grid and the missing t's are all that is lost
 
 
-def test_a_planted_half_sensitivity_would_be_noticed():
-    """The comparison is sharp enough to see a mu that is one percent too small."""
-    ours = compose([Gaussian(0.5 * 0.99, 10)]).epsilon(1e-5)
-    assert ours != pytest.approx(gaussian(0.5).get_epsilon_for_delta(1e-5), rel=1e-3, abs=2 * GRID)
-
-
 def test_concentrated_bounds_match_their_accountant():
     """zCDP of many selections: theirs converts Renyi orders; ours must not be below, nor far above."""
     accountant = dp.rdp.RdpAccountant(orders=[1 + 0.05 * k for k in range(1, 2000)])
@@ -83,12 +69,3 @@ def test_concentrated_bounds_match_their_accountant():
     accountant.compose(dp.ZCDpEvent(rho))
     ours = compose([Exponential(0.2)] * 40).epsilon(1e-6)
     assert ours == pytest.approx(accountant.get_epsilon(1e-6), rel=5e-3)
-
-
-def test_basic_composition_of_approximate_mechanisms():
-    spend = compose([Approximate(0.3, 1e-6), Approximate(0.2, 2e-6)])
-    theirs = pld.from_privacy_parameters(dp.pld.common.DifferentialPrivacyParameters(0.3, 1e-6)).compose(
-        pld.from_privacy_parameters(dp.pld.common.DifferentialPrivacyParameters(0.2, 2e-6))
-    )
-    assert spend.delta(0.5 + 1e-9) >= theirs.get_delta_for_epsilon(0.5 + 1e-3)
-    assert spend.delta(0.5 + 1e-9) == pytest.approx(3e-6)

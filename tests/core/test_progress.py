@@ -46,10 +46,6 @@ def test_short_work_is_silent_and_files_are_not_written_to(clock, stream, steps,
     assert run(stream(), clock, steps, seconds) == ""
 
 
-def test_it_does_not_draw_more_often_than_can_be_seen(clock):
-    assert 15 < run(Terminal(), clock, 3000, 0.001).count("planning") < 25
-
-
 def test_the_line_is_wiped_after_an_error(clock):
     stream = Terminal()
 

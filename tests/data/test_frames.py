@@ -200,13 +200,6 @@ def test_a_table_is_read_by_position_after_an_array():
         as_points(frame.assign(b="text"), "X", 2, None)
 
 
-def test_columns_go_through_words_and_back():
-    columns = Columns.of(TABLE, units={"age": "years"}, response="height")
-    assert Columns.from_words(columns.words()) == columns
-    assert columns.inputs[0].label == "age, years"
-    assert columns.inputs[3].label == "seen, days since 2000-01-01"
-
-
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201, 7])
 def test_names_that_no_file_should_hold_are_refused(name):
     with pytest.raises(ArgumentError, match="printable text of 1 to 200 characters as the name"):
@@ -230,9 +223,3 @@ def test_a_column_that_cannot_be_an_input_is_refused_by_name():
         Columns.of({"id": [f"p{i}" for i in range(1001)]})
     with pytest.raises(ArgumentError, match=r"in memory.*X.collect"):
         read(pl.LazyFrame({"a": [1]}))
-
-
-def test_sparse_arrays_are_no_tables():
-    from scipy.sparse import dok_array
-
-    assert read(dok_array(np.eye(2))) is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloakgp
-from cloakgp import GP, ReleaseFileError, VerificationError, combine, verify
+from cloakgp import GP, combine
 from cloakgp.data import merging
 from cloakgp.data.merging import Groups, distinct, group, take
 from cloakgp.designs import DESIGNS
@@ -231,107 +231,6 @@ def test_all_rows_may_be_one():
     assert plan.noise_std[0] == pytest.approx(expected, rel=1e-6)
 
 
-def test_many_equal_rows_do_not_overflow(noiseless):
-    """Sums over a group are as long as the group: the lattice leaves room for that."""
-    X = np.repeat([0.0, 1.0], [100_000, 3])
-    plan = GP(EQ(1.0), 0.3, (0.0, 1.0)).plan(X, X_star=[0.0, 1.0], epsilon=8.0, delta=0.01)
-    m = plan.measurement
-    assert m.largest_sum() + 64 * m.sigma < 2**62
-    y = np.ones(len(X))
-    exact = sum(int(b) * int(n) * 2**m.y_bits for b, n in zip(m.matrix[0], m.counts, strict=True))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakgp.private.room.add_noise", lambda exact, sigma: exact)
-        assert int(plan.release(y).z[0]) == exact
-
-
-# Files
-
-MERGED = {"one noise": 0.4, "noise per row": NOISE["three noises at each site"]}
-
-
-@pytest.fixture(params=[(noise, prior) for noise in MERGED for prior in PRIORS], ids="-".join)
-def saved_merged(request, tmp_path):
-    """A file whose rows share columns."""
-    noise, prior = request.param
-    release = make(MERGED[noise], **PRIORS[prior]).release(Y)
-    release.save(tmp_path / "merged.cloak")
-    return release, tmp_path / "merged.cloak"
-
-
-def test_files_keep_which_rows_share_a_column(saved_merged, tmp_path):
-    release, path = saved_merged
-    loaded = cloakgp.load(path)
-    one, other = release.plan.measurement, loaded.plan.measurement
-    for name in ("labels", "counts"):
-        np.testing.assert_array_equal(getattr(one.groups, name), getattr(other.groups, name))
-    np.testing.assert_array_equal(one.matrix, other.matrix)
-    np.testing.assert_array_equal(loaded.mean, release.mean)
-    np.testing.assert_array_equal(loaded.predict(NEW), release.predict(NEW))
-    assert loaded.certificate == release.certificate
-    assert loaded.plan.digest == release.plan.digest
-    loaded.save(tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == path.read_bytes()
-    assert not any("NOT" in check for check in verify(path).checks)
-
-
-@pytest.mark.parametrize("design", DESIGNS)
-def test_every_design_of_merged_rows_is_verified(tmp_path, design):
-    make(design=design).release(Y).save(tmp_path / "file")
-    verify(tmp_path / "file")
-
-
-def columns(change):
-    def edit(manifest, arrays):
-        arrays["matrix_0"] = np.ascontiguousarray(change(arrays["matrix_0"]))
-
-    return edit
-
-
-def noise_changed(manifest, arrays):
-    """Noise that is not the same within a group."""
-    arrays["noise"] = np.full(30, 0.4) if "noise" not in arrays else arrays["noise"]
-    manifest["model"]["noise"] = "per row"
-    arrays["noise"][0] *= 1 + 1e-12
-
-
-def inputs_changed(manifest, arrays):
-    """Even where nothing else would show it."""
-    arrays["X"][0] *= 1 + 1e-15
-
-
-def noise_for_means(manifest, arrays):
-    """As if a column were for its group's mean, which one row moves by 1/n."""
-    n = int(distinct(arrays["X"], arrays.get("noise", 0.4)).counts.max())
-    for words in (manifest["stages"][0], manifest["certificate"]["parts"][0]):
-        for name in ("sensitivity_steps", "sigma"):
-            words[name] //= n
-    part = manifest["certificate"]["parts"][0]
-    for name in ("sensitivity", "noise_scale"):
-        part[name] /= n
-    for name in ("objective", "lower_bound"):
-        part[name] /= n**2
-
-
-TAMPERED = {
-    "noise for means": noise_for_means,
-    "two columns swapped": columns(lambda matrix: matrix[:, [1, 0, *range(2, matrix.shape[1])]]),
-    "columns turned": columns(lambda matrix: matrix[:, ::-1]),
-    "a column too few": columns(lambda matrix: matrix[:, :-1]),
-    "a column without rows": columns(lambda matrix: matrix[:, [*range(matrix.shape[1]), 0]]),
-    "unequal noise joined": noise_changed,
-    "unequal rows joined": inputs_changed,
-}
-
-
-@pytest.mark.parametrize("lie", TAMPERED.values(), ids=TAMPERED)
-def test_lies_about_who_shares_a_column_are_seen_through(saved_merged, tamper, lie):
-    _, path = saved_merged
-    verify(path)
-    tamper(path, lie)
-    with pytest.raises((VerificationError, ReleaseFileError)):
-        verify(path)
-
-
 # Together with others
 
 
@@ -353,12 +252,3 @@ def test_merged_releases_and_functions_are_combined(by_the_book, noise):
         np.testing.assert_allclose(std, np.sqrt(np.diag(cov)), rtol=1e-9)
         known = combine(chosen).uncertainty(NEW, include_noise=0.1).gp
         np.testing.assert_allclose(known, np.sqrt(by_the_book(gp, X, NEW).variance), rtol=1e-7)
-
-
-def test_a_loaded_release_is_combined_with_one_that_was_not_saved(tmp_path, by_the_book):
-    """Their labels are equal, though not the same object."""
-    one, two = make().release(Y), make(design="max").release(Y)
-    one.save(tmp_path / "one")
-    both = combine([cloakgp.load(tmp_path / "one"), two])
-    mean, _ = by_the_book(model(), X, NEW).denoised([one, two])
-    np.testing.assert_allclose(both.predict(NEW), mean, atol=1e-9)

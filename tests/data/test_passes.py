@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
-import threadpoolctl
 from threadpoolctl import threadpool_info
 
 from cloakgp import GP
 from cloakgp.data import chunks as streams
 from cloakgp.data import sources
-from cloakgp.data.blas import one_blas_thread
 from cloakgp.data.chunks import chunks, steps
 from cloakgp.data.passes import sweep
 from cloakgp.data.sources import as_source, is_lazy
@@ -93,13 +90,6 @@ def test_sums_have_the_same_bits_whatever_the_threads_and_wherever_the_rows_are(
     assert len(set(everything)) == 1
 
 
-def test_numbers_and_none_are_handed_on_as_they_are(small):
-    def see(rows, number, nothing, more):
-        return len(rows), number, nothing, len(more)
-
-    assert set(sweep(see, X[:128], 0.25, None, np.arange(128))) == {(64, 0.25, None, 64)}
-
-
 def test_threads_are_as_many_as_there_are_processors_and_blas_has_one_each(small, workers):
     workers(3)
     seen, together, most, lock = set(), [0], [0], threading.Lock()
@@ -119,20 +109,6 @@ def test_threads_are_as_many_as_there_are_processors_and_blas_has_one_each(small
     assert all(n == 1 for each in found for n in each)
     assert 1 < len(seen) <= 3
     assert most[0] <= 3
-
-
-def test_blas_is_looked_for_once_and_again_once_a_module_was_imported(monkeypatch):
-    """Among all libraries of a process that takes longer than many a product; the module may load another."""
-    looked, right = [], threadpoolctl.ThreadpoolController.__init__
-    monkeypatch.setattr(
-        threadpoolctl.ThreadpoolController, "__init__", lambda self: looked.append(0) or right(self)
-    )
-    for name in ("one", "another"):
-        monkeypatch.setitem(sys.modules, f"made_up_by_{__name__}.{name}", threadpoolctl)
-        for _ in range(3):
-            with one_blas_thread():
-                pass
-    assert len(looked) == 2
 
 
 def test_no_more_chunks_are_under_way_than_threads_can_use(small, workers):

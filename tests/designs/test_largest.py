@@ -21,25 +21,6 @@ def largest_of(dense, design, C, weights=None, gap=1e-4):
     return s, np.sum(s.reconstruction**2, axis=1)
 
 
-# By hand
-
-
-@pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (3.0, 0.5)])
-def test_two_orthogonal_rows(dense, a, b):
-    """Each row is hidden at its own test point: at least a² and b², and max(a², b²) can be had."""
-    s, variances = largest_of(dense, "max", [[a, 0.0], [0.0, b]], gap=1e-6)
-    assert s.objective == pytest.approx(max(a, b) ** 2, rel=1e-5)
-    assert variances[0] >= a**2 * (1 - 1e-9)
-    assert variances[1] >= b**2 * (1 - 1e-9)
-
-
-def test_three_rows_of_two_test_points(dense):
-    """By symmetry both have the same variance, so it is that of `mse`: 4/3 (see test_solve)."""
-    s, variances = largest_of(dense, "max", [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], gap=1e-6)
-    assert s.objective == pytest.approx(4 / 3, rel=2e-6)
-    np.testing.assert_allclose(variances, 4 / 3, rtol=1e-3)
-
-
 # Beside the others
 
 
@@ -98,19 +79,6 @@ def test_the_gradient_is_that_of_the_lower_bound(climb):
         behind[i] -= step
         slope = (climb.negative(ahead)[0] - climb.negative(behind)[0]) / (2 * step)
         assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-6)
-
-
-@settings(max_examples=30)
-@given(seed=st.integers(0, 10**6))
-def test_weak_duality_at_any_multipliers_and_weights(dense, seed):
-    rng = np.random.default_rng(seed)
-    C = rng.normal(size=(3, 12))
-    optimum = solve("max", dense(C), np.ones(3), 1e-6)
-    climb = JointClimb(C, WorstPoint(np.eye(3)), 1e-9)
-    for _ in range(20):
-        climb.negative(np.exp(1.5 * rng.normal(size=12 + 3)))
-        assert climb.lower <= optimum.objective
-        assert climb.upper >= optimum.lower_bound
 
 
 def test_a_row_without_a_multiplier_gets_one(climb):

@@ -68,14 +68,6 @@ def test_the_objective_is_the_error_of_the_denoised_predictions(dense, P, N, s, 
 
 
 @every_noise
-@dense_problems
-def test_no_column_is_longer_than_one(dense, P, N, s):
-    smoother, weights = problem(dense, P, N, 1)
-    norms = np.linalg.norm(solve("posterior", smoother, weights, 0.01, s).matrix, axis=0)
-    assert norms.max() == pytest.approx(1.0, abs=1e-9)
-
-
-@every_noise
 def test_the_reconstruction_is_the_posterior_mean(dense, s):
     """cov(m, z) cov(z)^-1 for m = C y and z = B y + noise; no other gain has a smaller error."""
     smoother, weights = problem(dense, 3, 10, 2)
@@ -102,33 +94,7 @@ def test_never_worse_than_denoising_the_mse_design_of_a_gp(gp, s):
         assert gp.error(found.matrix, s) <= gp.error(rival, s) * (1 + 1e-3)
 
 
-def test_it_is_much_better_under_much_noise():
-    gp = GPProblem(50, 5)
-    found = solve("posterior", gp.smoother, np.ones(5), 0.01, 10.0)
-    rival = solve("mse", gp.smoother, np.ones(5), 0.01).columns(gp.smoother, slice(None))
-    assert gp.error(found.matrix, 10.0) < 0.7 * gp.error(rival, 10.0)
-
-
 # The lower bound
-
-
-@every_noise
-@dense_problems
-@pytest.mark.parametrize("seed", range(3))
-def test_no_feasible_measurements_beat_the_lower_bound(dense, P, N, s, seed):
-    smoother, weights = problem(dense, P, N, seed)
-    found = solve("posterior", smoother, weights, 0.01, s)
-    rng = np.random.default_rng(seed)
-    rivals = [found.matrix, np.eye(N)]
-    for q in rng.integers(1, N + 3, size=60):
-        rivals.append(rng.normal(size=(q, N)))
-        nudge = 0.1 * rng.normal(size=(N, N))
-        rivals.append(np.vstack([found.matrix, np.zeros((N, N))]) + np.vstack([0 * found.matrix, nudge]))
-        rivals.append(found.matrix + 0.1 * rng.normal(size=found.matrix.shape))
-    for B in rivals:
-        unit = B / np.linalg.norm(B, axis=0)
-        error = denoised_error(smoother.C, smoother.covariance, unit, s, weights)
-        assert error >= found.lower_bound * (1 - 1e-7)
 
 
 def best_by_scipy(smoother, s, weights, attempts=3):
@@ -158,22 +124,6 @@ def test_an_independent_optimiser_stays_between_the_bounds(dense, P, N, s, seed)
     assert best <= found.objective * (1 + 1e-4), "the reference must find the optimum too"
     if found.status == "converged":
         assert found.objective <= best * 1.01 * (1 + 1e-4)
-
-
-@settings(max_examples=30)
-@given(
-    seed=st.integers(0, 10**6),
-    P=st.integers(1, 6),
-    N=st.integers(1, 30),
-    log_s=st.floats(-4, 4),
-    gap=st.sampled_from([0.3, 0.01, 1e-4]),
-)
-def test_the_status_and_the_gap_are_honest(dense, seed, P, N, log_s, gap):
-    smoother, weights = problem(dense, P, N, seed)
-    found = solve("posterior", smoother, weights, gap, 10.0**log_s)
-    assert 0 < found.lower_bound <= found.objective
-    assert found.gap == found.objective / found.lower_bound - 1
-    assert (found.status == "converged") is (found.gap <= gap * (1 + 1e-9))
 
 
 @pytest.mark.parametrize("s", [1.0, 10.0, 1e2])
@@ -215,18 +165,6 @@ def test_the_bound_holds_for_any_multipliers_and_is_no_worse_than_lemma_6(dense,
         unit = rival / np.linalg.norm(rival, axis=0)
         error = np.trace(C @ np.linalg.inv(np.linalg.inv(K) + unit.T @ unit / s) @ C.T)
         assert bound <= error * (1 + 1e-7)
-
-
-def test_the_bound_forgives_a_few_large_eigenvalues():
-    """Lemma 6 scales all multipliers by the largest; with 30 test points that is far from the optimum."""
-    gp, s = GPProblem(50, 30), 1.0
-    C = gp.C / np.sqrt(gp.smoother.explained_variance.sum())
-    B = solve("posterior", gp.smoother, np.ones(30), 0.05, s).matrix
-    E, EC, EKE = residual(C, gp.K, B, s)
-    v = np.linalg.norm(B @ E.T @ E / s, axis=0)
-    f, largest = np.trace(EC), np.linalg.eigvalsh((E / (v * s)) @ E.T)[-1]
-    lemma_6 = f + np.sum((B @ E.T) ** 2) / s - largest * v.sum()
-    assert f - lower_bound(E, v, EC, EKE, s) < 0.5 * (f - lemma_6)
 
 
 @pytest.mark.parametrize("s", [10.0, 1e2])

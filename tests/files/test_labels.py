@@ -1,7 +1,5 @@
 """Title, units, source and date: kept in every kind of file, part of no plan, and bounded."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from cloakgp.core.errors import ArgumentError
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.files.labels import Labels
 from cloakgp.kernels import EQ
-from cloakgp.ledger.chain import Receipt
 
 X = np.arange(12.0)[:, None]
 MODEL = cloakgp.GP(EQ(3.0), noise=0.5, bounds=(0.0, 4.0))
@@ -42,14 +39,6 @@ def test_words_are_in_the_file_and_the_plan_is_the_same(kind, tmp_path):
     assert cloakgp.load(path).labels == Labels()
 
 
-def test_words_stand_beside_the_receipt(tmp_path):
-    release = PLANS["predictions"].release(np.ones(12))
-    paid = replace(release, receipt=Receipt("kung", 3, "ab" * 32)).labelled(title="Heights")
-    paid.save(tmp_path / "a.cloak")
-    found = cloakgp.load(tmp_path / "a.cloak")
-    assert (found.receipt, found.labels.title) == (paid.receipt, "Heights")
-
-
 @pytest.mark.parametrize("word", ["x" * 201, "a\nb", 3])
 def test_words_are_short_and_printable(word, tmp_path, tamper):
     release = PLANS["predictions"].release(np.ones(12))
@@ -62,11 +51,4 @@ def test_words_are_short_and_printable(word, tmp_path, tamper):
 
     tamper(tmp_path / "a.cloak", lie)
     with pytest.raises(ReleaseFileError, match="short printable words"):
-        cloakgp.load(tmp_path / "a.cloak")
-
-
-def test_other_words_are_not_in_the_schema(tmp_path, tamper):
-    PLANS["predictions"].release(np.ones(12)).save(tmp_path / "a.cloak")
-    tamper(tmp_path / "a.cloak", lambda manifest, _: manifest["custodians_words_unchecked"].update(note="y"))
-    with pytest.raises(ReleaseFileError, match="custodians_words_unchecked"):
         cloakgp.load(tmp_path / "a.cloak")

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cloakgp
-from cloakgp import GP
 from cloakgp.kernels import EQ, Gibbs, from_spec
 
 KNOTS = ([0.0, 20.0, 80.0], [5.0, 10.0, 40.0])
@@ -71,15 +69,6 @@ def test_lengthscales_of_any_size_neither_warn_nor_give_nan():
         K = kernel(X)
         assert np.isfinite(K).all()
         np.testing.assert_array_equal(np.diagonal(K), np.ones(5))
-
-
-def test_a_file_holds_knots(tmp_path):
-    X = np.linspace(0, 80, 12)[:, None]
-    release = GP(KERNEL, 0.3, (0, 5)).plan(X, X_star=X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
-    release.save(tmp_path / "file")
-    again = cloakgp.load(tmp_path / "file")
-    assert again.plan.gp.kernel == KERNEL
-    np.testing.assert_array_equal(again.predict(X + 1), release.predict(X + 1))
 
 
 @pytest.mark.parametrize(

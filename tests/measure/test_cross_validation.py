@@ -131,18 +131,6 @@ def test_weights_are_the_textbooks(model, kind):
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
-def test_a_kernel_is_evaluated_once_for_models_side_by_side():
-    calls = []
-
-    def kernel(A, B):
-        calls.append(len(A))
-        return EQ(2.0)(A, B)
-
-    gps = [GP(kernel, noise, (0, 1)) for noise in (0.1, 0.2, 0.3)]
-    list(residuals(gps, X, as_folds(4, X), lambda: None))
-    assert calls == [20]
-
-
 def test_kernels_that_are_none_are_refused():
     with pytest.raises(ValueError, match="kernel must return a positive semi-definite"):
         list(residuals([GP(lambda A, B: -EQ(1.0)(A, B), 1.0, (0, 1))], X, as_folds(4, X), lambda: None))

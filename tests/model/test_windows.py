@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp import GP, ParquetColumns, binning, plan_selection
+from cloakgp import GP, binning, plan_selection
 from cloakgp.data.merging import distinct
 from cloakgp.kernels import EQ
 
@@ -25,14 +25,6 @@ def low(X):
 
 def high(X):
     return X[:, 0] + 2
-
-
-def test_a_model_keeps_what_was_given():
-    one = gp((low, 9), LOW)
-    assert one.bounds == (low, 9.0)
-    np.testing.assert_array_equal(one.mean, LOW)
-    assert repr(one).endswith("bounds=(<function of X>, 9.0), mean=<5 numbers>)")
-    assert repr(gp()).endswith("bounds=(<5 numbers>, <5 numbers>), mean=<function of X>)")
 
 
 @pytest.mark.parametrize(
@@ -152,23 +144,3 @@ def test_what_needs_one_pair_of_bounds_refuses_others():
                 ask()
     with pytest.raises((TypeError, ValueError), match="bounds"):
         binning.local(X, X_star=X_STAR, kernel=EQ(1.0), noise=0.3, bounds=(LOW, HIGH), epsilon=1.0)
-
-
-def test_functions_are_asked_a_chunk_at_a_time(tmp_path, monkeypatch):
-    import pyarrow
-    from pyarrow import parquet
-
-    from cloakgp.data import chunks
-
-    monkeypatch.setattr(chunks, "CHUNK", 64)
-    many, asked = np.linspace(0.0, 9.0, 200), []
-    parquet.write_table(pyarrow.table({"x": many}), tmp_path / "x.parquet")
-
-    def noted(X):
-        asked.append(len(X))
-        return low(X)
-
-    model = gp((noted, high), inducing=4)
-    at = model.at_rows(ParquetColumns(tmp_path / "x.parquet", ["x"]))
-    assert sorted(asked) == [8, 64, 64, 64]
-    np.testing.assert_array_equal(at.windows, model.at_rows(many[:, None]).windows)

@@ -182,7 +182,7 @@ def test_what_is_between_two_dollar_signs_is_no_formula():
     one = GP_MODEL.plan(X, X_star=AGES, columns=only, **PROMISE).release(Y)
     named = one.labelled(title=odd, source=odd, units="$")
     density = plots.plot_density(whole_rows(age=(0, 90)), labels=[odd])
-    for figure in (plots.plot_slices(two), plots.plot_release(named).get_figure(), density):
+    for figure in (plots.plot_slices(two), plots.darken(plots.plot_release(named).get_figure()), density):
         figure.canvas.draw()
 
 
@@ -195,20 +195,6 @@ def test_words_for_a_picture_are_the_releases_own_or_given(line):
     assert "Prices" in words(ax)
     assert "Source" not in words(ax)
     assert ax.get_yticklabels()[0].get_text().startswith("£")
-
-
-def test_on_dark_paper_everything_that_was_black_is_light(line):
-    figure = mpl.figure.Figure()
-    ax = plots.plot_release(line.labelled(title="Heights"), figure.subplots(), released=True)
-    assert plots.darken(ax.get_figure()) is figure
-    figure.canvas.draw()
-    paper = sum(figure.get_facecolor()[:3])
-    inks = [text.get_color() for text in figure.findobj(mpl.text.Text) if text.get_text()]
-    inks += [one.get_color() for one in figure.findobj(mpl.lines.Line2D) if one.get_visible()]
-    inks += [spine.get_edgecolor() for spine in ax.spines.values()]
-    assert paper < 0.5
-    assert sum(ax.get_facecolor()[:3]) < 0.5
-    assert min(sum(mpl.colors.to_rgb(ink)) for ink in inks) > paper + 0.8
 
 
 REFUSED = [
@@ -434,14 +420,6 @@ def test_map_has_the_outline_that_is_given(area, tmp_path):
         assert caught.value.name == "outline"
 
 
-def test_noise_map_spans_the_noise_and_the_test_points(area):
-    ax = plots.plot_noise_map(area.plan)
-    levels = ax.collections[0].levels
-    assert levels[0] <= area.plan.noise_std.min() < area.plan.noise_std.max() <= levels[-1]
-    assert ax.axis() == (-3.0, 3.0, -3.0, 3.0)
-    assert "privacy noise" in plots.plot_map(area.plan).get_figure().axes[1].get_ylabel()
-
-
 # ------------------------------------------------------------------------------------- stages
 
 
@@ -481,21 +459,6 @@ def test_what_was_learned_is_drawn_by_weight(staged):
     np.testing.assert_allclose(shares, shares[0])
     (low, high), span = ax.get_xlim(), np.ptp(X)
     assert low < span / 30 < span < high < 2 * span  # all that was thought possible, and little more
-
-
-@pytest.mark.parametrize(
-    ("categories", "panels"),
-    [
-        ([], ["lengthscale of column 1", "lengthscale of column 2"]),
-        ([1], ["lengthscale"]),
-        ([0, 1], ["signal std"]),
-    ],
-)
-def test_what_was_learned_has_a_panel_for_each_input_that_is_a_number(categories, panels):
-    X = np.column_stack([np.arange(30.0) % 3, np.arange(30.0) % 2])
-    plan = AutoGP((0, 10), categories=categories, stages=2).plan(X, **PROMISE)
-    figure = plots.plot_learned(plan.release(X.sum(axis=1)))
-    assert [ax.get_xlabel() for ax in figure.axes if ax.get_visible()] == panels
 
 
 def test_a_density_is_drawn_with_its_uncertainty(rows, chart, category):

@@ -11,7 +11,6 @@ from cloakgp.plots import plot_release
 from cloakgp.plots.numbers import in_unit, nice_ticks, tick_words
 from cloakgp.plots.shown import numeric_inputs
 from cloakgp.plots.surface import NEAR_PRIOR, plane, prior_std, surface_of, will_be_unknown
-from cloakgp.workflow.pictures import release_pictures
 
 pytestmark = pytest.mark.usefixtures("few_models")
 
@@ -139,21 +138,6 @@ def test_each_class_has_a_curve_and_a_surface(modes):
     assert len({round(prior_std(modes, np.array(at), which)[0], 9) for which in range(3)}) == 3
     with pytest.raises(ArgumentError, match="of must be one of the classes"):
         surface_of(modes, of="tram")
-
-
-def test_only_the_map_that_is_drawn_is_worked_out(modes, monkeypatch):
-    asked = []
-
-    def noted(release: Any, **given: Any) -> Any:
-        asked.append((given["of"], given.get("views")))
-        return surface_of(release, points=4, **given)
-
-    monkeypatch.setattr("cloakgp.plots.surface_of", noted)
-    pictures = release_pictures(modes, ["east", "north"], "mode")
-    first = next(pictures)
-    assert asked == [("bus", ("prediction",))]
-    assert [next(pictures).name for _ in range(2)] == ["map-car", "map-walk"]
-    assert list(first.numbers()) == ["east", "north", "prediction", "std", "known"]
 
 
 def test_inputs_beside_the_two_are_held():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from cloakgp import AutoGP
 from cloakgp.posterior import forecast
@@ -54,34 +53,6 @@ def test_it_has_the_size_of_what_comes_out(epsilon):
         errors.append(np.mean((release.predict(X_STAR) - np.interp(X_STAR[:, 0], X[:, 0], curve)) ** 2))
     ratio = np.sqrt(np.mean(errors)) / np.sqrt(np.mean(made.expected_error**2))
     assert 1 / 3 < ratio < 3
-
-
-@pytest.mark.slow  # many releases; of numbers: above
-def test_so_it_has_of_probabilities(seeded):
-    """The median over curves that the hyperprior takes for possible: half of them have less error."""
-    rng, made, everywhere = (
-        np.random.default_rng(5),
-        plan(3.0, AutoGP(outcome="yes/no")),
-        np.vstack([X, X_STAR]),
-    )
-    settings, errors = made.rule.session().mixture.settings, []
-    for number in range(9):
-        K = np.asarray(settings[rng.integers(len(settings))].kernel(everywhere)) + 1e-8 * np.eye(
-            len(everywhere)
-        )
-        p = ndtr(np.linalg.cholesky(K) @ rng.normal(size=len(K)))
-        with seeded(number):
-            release = made.release(rng.uniform(size=len(X)) < p[: len(X)])
-        errors.append(np.sqrt(np.mean((release.predict(X_STAR) - p[len(X) :]) ** 2)))
-    assert 0.5 < np.median(errors) / np.sqrt(np.mean(made.expected_error**2)) < 2
-
-
-def test_many_rows_through_support_points():
-    rng = np.random.default_rng(0)
-    rows = rng.uniform(size=(1000, 1)) * 10
-    made = AutoGP((0.0, 100.0), inducing=30).plan(rows, X_star=X_STAR, epsilon=1.0, delta=1e-4)
-    assert np.isfinite(made.expected_error).all()
-    assert (made.expected_error < plan(1.0).expected_error).all()
 
 
 def test_curves_are_drawn_where_interpolation_makes_no_covariance():

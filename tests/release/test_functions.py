@@ -187,9 +187,6 @@ REFUSED = {  # what is wrong with the model and the options, and what the refusa
     "a basis of two columns": ({}, {"basis": [[0.0, 1.0]]}, "basis must have 1 column"),
     "no such bound": ({}, {"bound": "best"}, "bound must be one of"),
     "no promise": ({}, {"epsilon": 0.0}, "epsilon must"),
-    "no delta": ({}, {"delta": 1.0}, "delta must"),
-    "no such calibration": ({}, {"calibration": "guess"}, "calibration must be one of"),
-    "a classic epsilon": ({}, {"calibration": "classic", "epsilon": 2.0}, ".*epsilon"),
     "inputs that are a number": ({}, {"X": 3.0}, "X must be a matrix"),
     "no inputs": ({}, {"X": None}, "X must hold real numbers"),
     "inputs that are missing": ({}, {"X": [[np.nan]]}, "X must be finite"),
@@ -321,19 +318,6 @@ def test_without_noise_it_is_the_gps_posterior_mean(setting, textbook, noiseless
         got = noiseless(plan, setting.y).query(X_new)
         np.testing.assert_allclose(got, expected, rtol=0, atol=20 * plan.certificate.bias + 1e-9)
     assert plan.certificate.bias < 1e-5
-
-
-def test_without_noise_it_is_that_of_lines_and_of_two_columns(noiseless, textbook):
-    rng = np.random.default_rng(1)
-    line, plane = np.linspace(-3, 3, 9)[:, None], rng.uniform(0, 4, size=(30, 2))
-    for kernel, X, at, n in (
-        (Linear() + Constant(4.0), line, QUERIES, 2),
-        (Matern52((1.0, 3.0), variance=2.0), plane, rng.uniform(0, 4, size=(7, 2)), None),
-    ):
-        y, plan = rng.uniform(-1, 1, len(X)), GP(kernel, 0.3, (-1.0, 1.0)).plan_function(X, **PROMISE)
-        assert plan.certificate.n_measurements == (n or plan.certificate.n_measurements)
-        expected, _ = textbook(kernel, 0.3, 0.0, X, at, y)
-        np.testing.assert_allclose(noiseless(plan, y).query(at), expected, atol=20 * plan.certificate.bias)
 
 
 @pytest.mark.parametrize("kind", ["on a basis", "input-free", "varah"])

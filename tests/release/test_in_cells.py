@@ -20,7 +20,7 @@ from cloakgp.core.errors import ArgumentError
 from cloakgp.data import cells, chunks, sources
 from cloakgp.data.people import as_people
 from cloakgp.designs import DESIGNS
-from cloakgp.kernels import EQ, Category, Constant
+from cloakgp.kernels import EQ, Constant
 from cloakgp.model.inducing import APPROXIMATIONS, scale_of
 from cloakgp.release import encoding
 
@@ -166,15 +166,6 @@ def test_columns_are_split_as_the_kernel_asks(kernel, ratio):
     assert scale.max() == pytest.approx(0.1, rel=0.02)  # of the range, which is ten
     assert scale[0] / max(scale[1], 1e-300) == pytest.approx(ratio, rel=0.2) or scale[1] == 0 == 1 / ratio
     np.testing.assert_array_equal(scale_of(gp.kernel, X + 5.0), scale)
-
-
-def test_levels_are_kept_apart():
-    data = np.column_stack([X[:, 0], np.arange(N) % 3])
-    kernel = EQ(2.0, active_dims=[0]) * Category(0.5, active_dims=[1])
-    plan = GP(kernel, 0.4, BOUNDS, inducing=20).plan(data, X_star=data[:4], **PROMISE)
-    own = plan.cells
-    np.testing.assert_array_equal(own.means[own.labels, 1], data[:, 1])
-    assert not own.spreads[:, 1].any()
 
 
 # What differs from row to row

@@ -70,12 +70,3 @@ def test_the_same_plan_from_a_memory_map(table, plan, tmp_path):
     )
     assert there.digest == plan.digest
     there.release(table[1])
-
-
-def test_support_points_may_be_given(table):
-    plan = AutoGP(BOUNDS, stages=1, inducing=np.linspace(0, 1, 12)[:, None]).plan(
-        table[0], X_star=X_STAR, **PROMISE
-    )
-    assert len(plan.rule.support) == 12
-    release = plan.release(table[1])
-    assert np.isfinite(release.predict(X_STAR)).all()

@@ -80,14 +80,6 @@ def test_a_file_alone_does_not_choose_exact_ids(path):
     assert cloakgp.load_plan(path, X, people=names, ids="exact").certificate.ids == "exact"
 
 
-def test_weights_may_be_a_column(path):
-    import pandas as pd
-
-    plan = GP.plan(X, weights=pd.Series([1.0, 2.0, 3.0]), **AT)
-    plan.save(path)
-    assert cloakgp.load_plan(path, X).digest == plan.digest
-
-
 def test_settings_are_listed_and_rows_are_not():
     limits, means = (np.zeros(24), np.linspace(3, 4, 24)), np.full(24, 1.5)
     plan = cloakgp.GP(EQ(3.0), np.geomspace(0.1, 1, 24), limits, means).plan(X, **AT)

@@ -5,7 +5,6 @@ import pytest
 
 import cloakgp
 from cloakgp import designs
-from cloakgp.designs import any_noise
 from cloakgp.kernels import EQ, Polynomial
 from cloakgp.measure import statistics
 
@@ -20,35 +19,6 @@ def test_a_planner_makes_the_same_plan_whatever_it_made_before(design):
         planner.plan(epsilon=epsilon, delta=0.01, design=design)
     alone = GP.plan(X, X_star=X[:7], epsilon=0.5, delta=0.01, design=design, weights=np.arange(1.0, 8.0))
     assert planner.plan(epsilon=0.5, delta=0.01, design=design).digest == alone.digest
-
-
-def test_what_does_not_depend_on_the_promise_is_done_once(monkeypatch):
-    solved = []
-    solve = designs.solve
-    monkeypatch.setattr(designs, "solve", lambda name, *rest: solved.append(name) or solve(name, *rest))
-    mse = any_noise.mse
-    monkeypatch.setattr(any_noise, "mse", lambda *asked: solved.append("start") or mse(*asked))
-    planner = GP.planner(X, X_star=X[:7])
-    smoother = planner.smoother
-    for epsilon in (1.0, 0.5):
-        planner.plan(epsilon=epsilon, delta=0.01)
-        planner.plan(epsilon=epsilon, delta=0.01, design="posterior")
-    planner.plan(epsilon=1.0, delta=0.01, gap=0.1)
-    assert planner.smoother is smoother
-    assert solved == ["mse", "start", "mse"]  # to three gaps: the second is where `posterior` starts
-
-
-def test_a_step_of_epsilon_starts_from_a_design_for_about_as_much_noise(monkeypatch):
-    levels = []
-    anchor = any_noise.anchor
-    monkeypatch.setattr(any_noise, "anchor", lambda *asked: levels.append(asked[3]) or anchor(*asked))
-    planner = GP.planner(X, X_star=X[:7])
-    plans = [planner.plan(epsilon=epsilon, delta=0.01, design="posterior") for epsilon in (1.0, 0.9, 0.3)]
-    first, second = levels
-    noises = [(2.0 / plan.certificate.mu) ** 2 for plan in plans]
-    assert 0.6 * first <= noises[1] <= 2.4 * first
-    assert 0.6 * second <= noises[2] <= 2.4 * second
-    assert [plan.certificate.status for plan in plans] == ["converged"] * 3
 
 
 def test_a_planner_may_serve_several_threads():

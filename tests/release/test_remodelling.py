@@ -134,11 +134,6 @@ def test_learning_is_the_same_every_time_and_from_a_file(make_plan, setting, tmp
     np.testing.assert_array_equal(one, two)
 
 
-def test_families_compete():
-    prior = Hyperprior(kernels=("EQ", "Matern32", "Matern52"))
-    assert {s.family for s in prior.settings(np.array([1.0]), 1.0)} == {"EQ", "Matern32", "Matern52"}
-
-
 def test_priors_are_checked():
     for bad, match in (
         ({"kernels": ("cubic",)}, "kernels must be one of"),

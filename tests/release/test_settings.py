@@ -149,24 +149,6 @@ def test_what_does_not_go_together_is_refused_by_name(asked, name):
 
 
 @pytest.mark.parametrize(
-    "asked",
-    [
-        PLAIN,
-        SET,
-        {**SET, "inducing": 9, "approximation": "fitc", "dask": "local", "design": "max", "mean": 1},
-        {**SET, "kind": "function", "at": None},
-        {**SET, "outcome": "count", "mean": 0.0},
-        {**SET, "classes": ("a", "b"), "noise": None, "bounds": None},
-        {**PLAIN, "people": "id", "within": 0.5, "ids": "exact", "seasons": {"age": 1}, "stages": 2},
-        {**PRIVATE, "people": "id", "max_rows": 3, "ids": "exact", "n_people": 9, "box": [1], "stages": 3},
-        {**SET, "protect": "rows", "cells": [9], "rows": 9},
-    ],
-)
-def test_what_goes_together_is_not_refused(asked):
-    check_together(asked)
-
-
-@pytest.mark.parametrize(
     ("changes", "name"),
     [
         ({"people": "height"}, "people"),

@@ -10,6 +10,7 @@ import pytest
 
 from cloakgp import GP, ArgumentError, AutoGP, Grid, verify
 from cloakgp.kernels import EQ, Category, Constant
+from cloakgp.posterior import support
 from cloakgp.testing import InsecureWarning, insecure_seed
 
 GRID = Grid({"x": (0, 10), "k": ["a", "b"]}, cells=20)
@@ -115,8 +116,10 @@ def test_a_plan_tells_what_error_to_expect_without_rows():
     assert plans[0].unit == "one whole row"
 
 
-def test_inducing_inputs_come_from_the_grid():
-    grid = Grid({"x": (0, 10), "z": (0, 1)}, cells=30)
+@pytest.mark.usefixtures("few_models_here")
+def test_inducing_inputs_come_from_the_grid(monkeypatch):
+    monkeypatch.setattr(support, "MOST_EXACT", 60)
+    grid = Grid({"x": (0, 10), "z": (0, 1)}, cells=8)
     plan = AutoGP((0, 100), stages=3).plan_rows(grid, 300, **PROMISE)
     assert plan.rule.support is not None
     again = AutoGP((0, 100), stages=3).plan_rows(grid, 300, **PROMISE)

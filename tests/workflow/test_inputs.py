@@ -14,7 +14,7 @@ from cloakgp.data import cells
 from cloakgp.data.columns import Column, Columns
 from cloakgp.data.parquet import ParquetColumns
 from cloakgp.kernels import EQ
-from cloakgp.release import encoding, points
+from cloakgp.release import encoding
 from cloakgp.release.settings import Settings
 from cloakgp.workflow import inputs
 
@@ -50,12 +50,6 @@ def sources(path):
     """The same inputs, three times."""
     pytest.importorskip("dask.array")
     return [X, ParquetColumns(path, NAMES), inputs.dask_inputs(path, NAMES)]
-
-
-def test_ranges_are_those_of_the_numbers(path):
-    for source in sources(path):
-        assert np.array_equal(points.ranges(source), [X.min(axis=0), X.max(axis=0)])
-        assert np.array_equal(points.grid("grid:3", source), points.grid("grid:3", X))
 
 
 @pytest.mark.parametrize("most", [64, 4096])
@@ -117,13 +111,3 @@ def test_a_cluster_is_there_for_the_time_of_a_command_and_reads_a_changed_file_a
         assert np.array_equal(np.asarray(inputs.dask_inputs(path, ["lat"])), X[:, 1:])
     with inputs.connected(None), pytest.raises(ValueError, match="No clients found"):
         distributed.default_client()
-
-
-def test_inducing_inputs_are_a_number_or_the_rows_of_a_file(tmp_path):
-    (tmp_path / "places.csv").write_text("lon,lat\n1,2\n3,4\n")
-    assert inputs.inducing_inputs(None, NAMES) is None
-    assert inputs.inducing_inputs("500", NAMES) == 500
-    found = inputs.inducing_inputs(str(tmp_path / "places.csv"), NAMES)
-    assert found.tolist() == [[2.0, 1.0], [4.0, 3.0]]
-    where = replace(SETTINGS, inducing=found)
-    assert np.array_equal(Settings.from_words(where.words()).model.inducing, found)

@@ -120,24 +120,6 @@ def test_a_report_is_whole_and_asks_for_nothing(name, page, request):
         assert text == page(name)  # nothing in it depends on when it was made
 
 
-def test_every_window_has_its_picture_and_the_map_comes_first(page, monkeypatch):
-    """Wide and narrow, on light and dark paper."""
-    drawn = []
-
-    def png(figure, kind="png", dpi=130):
-        drawn.append((figure.get_figwidth(), sum(figure.get_facecolor()[:3]) < 1))
-        return b"\x89PNG"
-
-    monkeypatch.setattr(pictures, "image", png)
-    text = page("map", ["lat", "lon"], "price")
-    widths = [width for width, dark in drawn]
-    assert [dark for width, dark in drawn] == [False, True] * (len(drawn) // 2)
-    assert all(wide > 1.5 * narrow for wide, narrow in zip(widths[0::4], widths[2::4], strict=True))
-    assert text.count("<source media=") == 3 * text.count("<figure>") == 3 * len(drawn) // 4
-    places = [text.index(word) for word in ("Colour: ", "How uncertain", "Where privacy")]
-    assert places == sorted(places)
-
-
 @pytest.mark.usefixtures("sketched")
 def test_words_of_the_custodian_the_budget_and_how_to_cite(tmp_path, page):
     ledger = cloakgp.Ledger(f"sqlite:///{tmp_path}/a.db")
@@ -182,14 +164,6 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     for draw in (picture.figure, lambda: plots.plot_plan(release_of("curve").plan)):
         with pytest.raises(ImportError, match=r"cloakgp\[plots\]"):
             draw()
-
-
-@pytest.mark.parametrize("kind", ["svg", "pdf", "csv"])
-def test_pictures_are_written_as_any_kind(kind):
-    (picture, *_) = pictures.release_pictures(release_of("curve"), ["age"], "height")
-    written = picture.encoded(kind)
-    assert written.startswith({"svg": b"<?xml", "pdf": b"%PDF", "csv": b"age,mean,std,lower,upper"}[kind])
-    assert written == picture.encoded(kind)
 
 
 @pytest.mark.parametrize(("name", "figures"), [("learned", 3), ("learned, two", 5)])
@@ -246,13 +220,6 @@ def test_a_receipt_and_a_failed_check_are_told(tmp_path, page, tamper):
     text = report.html(tmp_path / "a.cloak")
     assert "not verified" in text
     assert "do not trust this release file" in text
-
-
-@pytest.mark.parametrize("name", ["curve", "map", "map on a line", "eight inputs", "learned, two"])
-def test_plans_are_drawn_whatever_their_inputs(name):
-    plan = release_of(name).plan
-    picture = pictures.noise_picture(plan, [f"x{i}" for i in range(plan.X.shape[1])], "height")
-    assert picture.encoded("png").startswith(b"\x89PNG")
 
 
 def test_the_chance_of_a_right_guess_is_that_of_the_noise():

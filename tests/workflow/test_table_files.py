@@ -17,11 +17,10 @@ from cloakgp import GP  # noqa: E402
 from cloakgp.core.errors import ArgumentError, InputError  # noqa: E402
 from cloakgp.data import file_cells  # noqa: E402
 from cloakgp.data.formats import Format  # noqa: E402
-from cloakgp.data.grid import Grid  # noqa: E402
 from cloakgp.kernels import EQ  # noqa: E402
 from cloakgp.private.outcomes import PrivateColumn, PrivateLabels  # noqa: E402
 from cloakgp.workflow import tables  # noqa: E402
-from cloakgp.workflow.inputs import looks_like_ids, points_of, repeated_ids  # noqa: E402
+from cloakgp.workflow.inputs import looks_like_ids, repeated_ids  # noqa: E402
 from cloakgp.workflow.releases import released_table  # noqa: E402
 
 
@@ -281,20 +280,6 @@ def test_only_ids_that_are_repeated_count(write):
     assert repeated_ids(write("id,age\n1,3\n,4\n1,5\n", "b.csv"), ["id"]) is None
 
 
-@pytest.mark.parametrize(
-    ("cells", "expected"),
-    [
-        (["7", "7.0", "07", "+7"], [0, 0, 0, 0]),
-        (["a", " a ", "A", "b"], [0, 0, 0, 1]),
-        (["7", "07", "nine"], [0, 0, 1]),  # one person's id does not change whose rows others are
-        (["7", "7,0", "7;0"], [0, 0, 1]),
-    ],
-)
-def test_ids_are_the_same_however_a_number_is_written(write, cells, expected):
-    table = write("id,age\n" + "".join(f'"{cell}",1\n' for cell in cells))
-    assert partition(tables.read_ids(table, "id")) == expected
-
-
 def test_parquet_and_folders_of_it_hold_the_same_people(write, tmp_path):
     write({"id": [3, 4, 3]}, "part.2.parquet")
     write({"id": ["4", "x"]}, "part.10.parquet")
@@ -304,13 +289,3 @@ def test_parquet_and_folders_of_it_hold_the_same_people(write, tmp_path):
     for ids, words in (([1.0, float("nan")], "row 2 does not"), ([[1], [2]], "one value in each row")):
         with pytest.raises(InputError, match=words):
             tables.read_ids(write({"id": ids}, "odd.pq"), "id")
-
-
-def test_points_in_a_box_have_levels_by_name(write):
-    grid = Grid({"age": (0, 90), "sex": ["f", "m"], "grade": [1, 2]})
-    X = points_of(str(write("sex,grade,age\nm,2,10\nf,1,200\n")), grid.names, grid)
-    assert X.tolist() == [[10, 1, 1], [200, 0, 0]]
-    assert grid.columns.shown(X)["sex"].tolist() == ["m", "f"]
-    assert len(points_of("grid:3", grid.names, grid)) == 3 * 2 * 2
-    with pytest.raises(ValueError, match="must hold levels of 'sex'"):
-        points_of(str(write("sex,grade,age\nq,2,10\n")), grid.names, grid)

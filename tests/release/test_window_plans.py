@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import GP, combine
+from cloakgp import GP, combine, verify
 from cloakgp.data import cells
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ

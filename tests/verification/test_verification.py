@@ -55,7 +55,7 @@ def test_honest_files_are_verified(saved, design, calibration, noise, kernel):
 
 @pytest.mark.parametrize("kind", forging.PLANS)
 def test_every_kind_of_file_is_verified_whole_but_the_hidden(tmp_path, kind):
-    """And but for those where rows have bounds, means or noise of their own, whose origin no file can show."""
+    """And but for those where rows have bounds, means or noise of their own: no file shows their origin."""
     result = verify(forging.honest(kind, tmp_path))
     assert result.complete == (kind not in forging.IN_PART)
     if kind != "hidden":

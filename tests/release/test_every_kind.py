@@ -67,7 +67,9 @@ KINDS = {
     "inducing": Kind(
         lambda: cloakgp.GP(EQ(3.0), 0.5, BOUNDS, 1.0, inducing=5, approximation="fitc").plan(X, **AT), DIRECT
     ),
-    "leverage": Kind(lambda: cloakgp.GP(EQ(3.0), 0.5, BOUNDS, downweight="leverage").plan(X, **AT), DIRECT),
+    "leverage": Kind(
+        lambda: cloakgp.GP(EQ(3.0), 0.5, BOUNDS, downweight="leverage").plan(X, **AT), DIRECT, complete=False
+    ),
     "function": Kind(lambda: GP.plan_function(X, **PROMISE), FUNCTION),
     "function of people": Kind(
         lambda: GP.plan_function(X, people=IDS, **PROMISE), FUNCTION, table={"X": X, "people": IDS}

@@ -298,7 +298,8 @@ def test_files_hold_the_cells(monkeypatch, tmp_path, name, shown):
     left = [one.partition(":")[0] for one in checked.unchecked if one not in word]
     missing = [] if shown else ["the sensitivity"] * (name == "people") + ["which rows are in which cell"]
     assert left == missing
-    assert len(word) == (name in ("windows", "a mean per row"))
+    own = ("windows", "a mean per row", "noise per row", "noise by a function", "downweighted")
+    assert len(word) == (name in own)
     assert (checked.proven_delta is None) == (name == "people" and not shown)
     whole = verify(tmp_path / "file", X=X, **who)
     assert list(whole.unchecked) == word

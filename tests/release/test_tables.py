@@ -142,7 +142,7 @@ LABELLED = {
 
 
 @pytest.mark.parametrize("what", LABELLED)
-def test_labels_count_wherever_rows_meet(what, few_models):
+def test_labels_count_wherever_rows_meet(what, few_models_here):
     """Of ids, too: one row's label with another's id, and the promise would be to nobody who is there."""
     right = pd.Series(np.arange(N) % 30, X.index, name="who") if "people" in what else HEIGHTS
     for wrong in (right.iloc[::-1], right.reset_index(drop=True)):

@@ -123,7 +123,7 @@ def test_few_support_points_come_close_to_all():
 
 def test_interpolation_between_levels_has_no_levels_in_between():
     setting = Hyperprior(categories=(1,)).settings(np.ones(1), 1.0)[0]
-    P = Support(X, X[:1], setting, support_points(X, 16, (1,))).P
+    P = Support(X, X[:1], setting, setting, support_points(X, 16, (1,))).P
     assert P is not None
     assert np.isfinite(P).all()
     assert np.abs(P).max() < 3

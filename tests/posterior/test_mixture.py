@@ -148,6 +148,18 @@ def test_few_support_points_come_close_to_all() -> None:
     np.testing.assert_allclose(few.at_test_points[0], exact.at_test_points[0], atol=0.15)
 
 
+def test_no_curve_is_lost_between_support_points_whatever_setting_interpolates() -> None:
+    """By a flat setting's kernel alone a wave would be interpolated flat, and no stage would see it again."""
+    x = np.linspace(0, 10, 900)[:, None]
+    points = support_points(x, 60)
+    mixture = Mixture(Hyperprior(), x, np.ones(900), x[::90], LAW, points)
+    assert points is not None
+    flat = replace(mixture.settings[0], lengthscale=(1000.0,))
+    P = mixture.support.again(flat).P
+    assert P is not None
+    np.testing.assert_allclose(P @ np.sin(2 * points[:, 0]), np.sin(2 * x[:, 0]), atol=0.1)
+
+
 @pytest.mark.parametrize("support", [None, X])
 def test_a_known_model_is_conditioned_as_it_is(support: Any) -> None:
     gp = GP(EQ(2.0, variance=4.0) + Constant(3.0), noise=0.5, bounds=BOUNDS)

@@ -127,12 +127,12 @@ class Hyperprior:
         given = spans, width, self.categories, self.seasons
         return [Setting.of(family, row, *given) for family in families for row in shares]
 
-    def reference(self, spans: FloatArray, width: float) -> Setting:
-        """The model by which f is interpolated while nothing is known."""
+    def reference(self, spans: FloatArray, width: float, lengthscale: float = 0.2) -> Setting:
+        """The model by which f is interpolated while nothing is known; or another, with this lengthscale."""
         spans = np.where(spans > 0, spans, 1.0)
         alike = [1.0] * (len(self.ends(len(spans))) - len(spans) - 2)
-        shares = np.array([0.2] * len(spans) + alike + [0.2, 0.1])
-        return Setting.of(self.kernels[0], shares, spans, width, self.categories)
+        shares = np.array([lengthscale] * len(spans) + alike + [0.2, 0.1])
+        return Setting.of(self.kernels[0], shares, spans, width, self.categories, self.seasons)
 
     def setting(self, **learned: Any) -> Setting:
         """One of its models, by what was learned of it."""
@@ -314,7 +314,7 @@ class Known:
         """The one model."""
         return [self]
 
-    def reference(self, spans: FloatArray, width: float) -> Known:
+    def reference(self, spans: FloatArray, width: float, lengthscale: float = 0.2) -> Known:
         """The model by which f is interpolated while nothing is known."""
         return self
 

@@ -1,7 +1,7 @@
 """The mixture over a hyperprior's models, given all that was measured of the same rows, stage by stage.
 
-f is followed at support points (:mod:`cloakgp.posterior.support`): where these are fewer than the inputs, the
-interpolation between them is the best setting's, for all settings, so that each costs little; what it leaves
+f is followed at support points (:mod:`cloakgp.posterior.support`): where these are fewer than the inputs, one
+interpolation between them serves all settings, so that each costs little; what it leaves
 out of f counts as noise of its own. Numbers here are less the middle of the bounds; the prior mean is 0.
 """
 
@@ -41,6 +41,7 @@ _BROAD = 16  # settings that stand for all that might be
 _LARGE = 200  # support points from which on threads are worth their while
 _SETTLED = 1e-8  # of the prior's width: readings are linearised again until f moves no further
 _ON_THE_WAY = 8  # the same where models are still weighed
+_DENSE = 2.0  # distances between support points that a lengthscale must span to show between them
 _FEW = 32  # settings that predictions are made with, at most, where readings are linearised
 
 
@@ -89,7 +90,9 @@ class Mixture:
         self.several = prior.several(self.spans)
         self.settings: list[Candidate] = [*prior.settings(self.spans, self.width)]
         self.log_prior = np.zeros(len(self.settings))
-        self.support = Support(X, X_star, prior.reference(self.spans, self.width), support)
+        apart = len(X if support is None else support) ** (-1 / max(1, len(self.spans)))
+        fine = prior.reference(self.spans, self.width, _DENSE * apart)
+        self.support = Support(X, X_star, prior.reference(self.spans, self.width), fine, support)
         self._shapes: dict[Form, FloatArray] = {}
 
     def start(self) -> State:

@@ -1,7 +1,9 @@
 """Support points: where f is followed, and how f anywhere hangs on them.
 
 Up to some hundred distinct inputs each is a support point. Beyond, a few hundred are chosen by k-means, and
-f at the inputs is an interpolation P of f there, by the kernel of one setting that stands for its neighbours.
+f at the inputs is an interpolation P of f there: by the kernel of one setting that stands for its neighbours,
+and a little by a kernel as short as support points are dense. By that setting alone, one that is flat would
+interpolate everything flat, and no other setting could be told from it any more.
 Levels of a category are not averaged: each has support points of its own, however few inputs it has.
 """
 
@@ -21,6 +23,7 @@ from cloakgp.model.inducing import choose_inducing
 MOST_EXACT = 800
 """Distinct inputs up to which each is a support point."""
 _LOOKED_AT = 256  # inputs that stand for all
+_FINE = 0.1  # of the reference's signal: for what the support points can just tell apart
 
 
 def support_points(
@@ -68,16 +71,21 @@ class Support:
     ----------
     X, X_star : (U, D) and (P, D) arrays
         Distinct inputs, and test points.
-    reference : Candidate
-        Whose kernel interpolates.
+    reference, fine : Candidate
+        Whose kernels interpolate: what the best setting expects, and what the points can just tell apart.
     Z : (m, D) array, optional
         The support points; all inputs if absent.
     """
 
     def __init__(
-        self, X: FloatArray, X_star: FloatArray, reference: Candidate, Z: FloatArray | None = None
+        self,
+        X: FloatArray,
+        X_star: FloatArray,
+        reference: Candidate,
+        fine: Candidate,
+        Z: FloatArray | None = None,
     ) -> None:
-        self.X, self.X_star, self._reference = X, X_star, reference
+        self.X, self.X_star, self._reference, self._fine = X, X_star, reference, fine
         self.exact = Z is None
         self.Z = X if Z is None else Z
         self.looked_at = np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT)).astype(np.intp)
@@ -85,7 +93,7 @@ class Support:
 
     def again(self, reference: Candidate) -> Support:
         """The same points with another setting's interpolation."""
-        return self if self.exact else Support(self.X, self.X_star, reference, self.Z)
+        return self if self.exact else Support(self.X, self.X_star, reference, self._fine, self.Z)
 
     def inner(self, setting: Candidate) -> FloatArray:
         """(m, m) the setting's smooth part with variance 1, among the support points."""
@@ -143,13 +151,20 @@ class Support:
         return self._interpolation(self.X_star)
 
     @cached_property
-    def _reference_inverse(self) -> FloatArray:
-        K = np.array(self._reference.kernel(self.Z), dtype=np.float64)
+    def _inverse(self) -> FloatArray:
+        K = self._covariance(self.Z)
         smooth = self._reference.signal * self._reference.shape.diag(self.Z)
         # Keeps interpolation from overshooting.
         K[np.diag_indices_from(K)] += 1e-3 * smooth
         return np.asarray(np.linalg.inv(K))
 
+    def _covariance(self, X: FloatArray) -> FloatArray:
+        """(n, m) with the support points, of f as it is interpolated."""
+        K = np.array(self._reference.kernel(X, self.Z), dtype=np.float64)
+        if not self._reference.known:
+            K += _FINE * self._reference.signal * np.asarray(self._fine.shape(X, self.Z))
+        return K
+
     def _interpolation(self, X: FloatArray) -> FloatArray:
         """(n, m) from f at the support points to f at X."""
-        return np.asarray(np.asarray(self._reference.kernel(X, self.Z)) @ self._reference_inverse)
+        return np.asarray(self._covariance(X) @ self._inverse)

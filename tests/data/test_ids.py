@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cloakgp.core.errors import ArgumentError
+from cloakgp.data import people
 from cloakgp.data.people import ALIKE, EXACT, as_people, same_id
 
 SAME = [
@@ -70,7 +71,7 @@ ONE_PERSON = [
     [10**400, "1e400", "1" + 400 * "0", "1e999999999", math.inf, "inf", Decimal("1e999999")],
     ["José", "JOSÉ", "jose\u0301", " José ", "José".encode(), "José".encode("latin-1"), "Jo\u00adsé"],
     ["Straße", "STRASSE", "strasse"],
-    ["O'Neil", "O’Neil", "O‘NEIL", "oʼneil", "O´Neil", "O＇Neil", "O′Neil"],
+    ["O'Neil", "O’Neil", "O‘NEIL", "oʼneil", "O＇Neil", "O′Neil"],
     ['Ann "Nan" Lee', "Ann “Nan” Lee", "Ann „Nan‟ Lee"],
     ["Işık", "IŞIK", "ışık", "işik", "İŞİK"],
     ["Ann Lee", "ann  lee", "ANN\u00a0LEE", "Ann\tLee", "ann\r\nlee", "A\u200dnn Lee", "Ａｎｎ　Ｌｅｅ"],
@@ -154,6 +155,13 @@ def _rewritten(text, draw):
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+
+
+def test_marks_are_the_same_before_and_after_normalisation():
+    """Else one id's two forms would be two people's: an acute accent becomes a space with an accent."""
+    for mark in map(chr, people._MARKS):
+        for form in ("NFC", "NFD", "NFKC", "NFKD"):
+            assert same_id(f"O{mark}N") == same_id(unicodedata.normalize(form, f"O{mark}N")), ascii(mark)
 
 
 @given(TEXTS, st.data())

@@ -30,8 +30,8 @@ _UNSEEN = re.compile(
 """Characters that leave no trace on paper, though they are neither control nor format characters."""
 _MARKS = str.maketrans(
     dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-")
-    | dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u02b9\u2032\uff07\u00b4", "'")
-    | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\uff02", '"')
+    | dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u02b9\u2032\uff07", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u201f\uff02", '"')
 )
 """Dashes, apostrophes and quotes, which a word processor writes otherwise than a keyboard does."""
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?|[+-]?inf(inity)?")

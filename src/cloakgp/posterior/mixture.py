@@ -118,16 +118,12 @@ class Mixture:
         """What all readings together say; settings that they rule out are forgotten."""
         if self.prior.gp is not None:
             return self.state(tuple(self.settings), np.ones(1), readings)
-        kept, weights, _ = self.weigh(readings, spreads)
-        return self.state(kept, weights, readings)
+        return self.state(*self._weigh(readings, spreads), readings)
 
-    def weigh(
-        self, readings: Readings, spreads: Sequence[SpreadReading] = (), most: int | None = None
-    ) -> tuple[tuple[Candidate, ...], FloatArray, FloatArray]:
-        """The settings that hold the weight, the best first, with their weights and log evidences.
-
-        As many as hold nearly all of it; or the best, so `most` of them.
-        """
+    def _weigh(
+        self, readings: Readings, spreads: Sequence[SpreadReading]
+    ) -> tuple[tuple[Candidate, ...], FloatArray]:
+        """The settings that hold nearly all of the weight, the best first, with their weights."""
         data = [self._stacked(own) for own in readings]
         scores = self._evidence(data, self.settings, spreads)
         if self.several:
@@ -141,13 +137,13 @@ class Mixture:
         total = scores + self.log_prior
         order = np.argsort(-total, kind="stable")
         # With odds of e^9 against it a setting is looked at no more.
-        go_on = [i for i in order[:_MOST] if most or total[i] > total[order[0]] - 9.0]
+        go_on = [i for i in order[:_MOST] if total[i] > total[order[0]] - 9.0]
         self.settings = [self.settings[i] for i in go_on]
         self.log_prior = self.log_prior[go_on]
         weights = np.exp(total[go_on] - total[order[0]])
         held = np.cumsum(weights) / weights.sum()
-        n = most or min(_KEPT if self.law.exact else _FEW, 1 + int(np.searchsorted(held, 0.99)))
-        return tuple(self.settings[:n]), weights[:n] / weights[:n].sum(), scores[go_on][:n]
+        n = min(_KEPT if self.law.exact else _FEW, 1 + int(np.searchsorted(held, 0.99)))
+        return tuple(self.settings[:n]), weights[:n] / weights[:n].sum()
 
     def follow(
         self,

@@ -62,6 +62,18 @@ def test_every_kind_of_file_is_verified_whole_but_the_hidden(tmp_path, kind):
         assert 0.00999 < result.proven_delta <= 0.01
 
 
+def test_noise_that_follows_from_people_is_nobodys_word_and_other_noise_is(tmp_path):
+    """Noise variances of each row could be y itself; what they owe to people's many rows is divided out."""
+    X, ids = np.arange(8.0)[:, None], [0, 0, 0, 1, 2, 3, 4, 5]
+    said = {}
+    for what, noise in {"one": 0.5, "of each row": np.linspace(0.1, 2.0, 8)}.items():
+        plan = GP(EQ(2.0), noise, (-1.0, 4.0)).plan(X, X_star=X[:2], people=ids, epsilon=1.0, delta=0.01)
+        plan.release(np.ones(8)).save(tmp_path / "file")
+        said[what] = verify(tmp_path / "file").unchecked
+    assert said["one"] == ()
+    assert [one.startswith("the origin of each row's noise") for one in said["of each row"]] == [True]
+
+
 def test_paths_may_be_text(saved):
     assert verify(str(saved())).epsilon == 1.0
 

@@ -121,6 +121,12 @@ def test_few_support_points_come_close_to_all():
     assert few.at_test_points[1][3] > 5 * few.at_test_points[1][0]
 
 
+def test_seasons_are_interpolated_beside_categories():
+    prior = Hyperprior(categories=(1,), seasons=((0, 0.5),))
+    mixture = Mixture(prior, X, np.ones(len(X)), UNSEEN, LAW, support_points(X, 16, (1,)))
+    assert np.isfinite(mixture.support.P).all()
+
+
 def test_interpolation_between_levels_has_no_levels_in_between():
     setting = Hyperprior(categories=(1,)).settings(np.ones(1), 1.0)[0]
     P = Support(X, X[:1], setting, setting, support_points(X, 16, (1,))).P

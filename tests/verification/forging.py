@@ -94,8 +94,7 @@ PLANS = {
     "people": lambda: SETTING.plan(REPEATED, X_star=X_STAR, people=IDS, **PROMISE),
     "people, cells": lambda: in_cells(SPARSE, people=IDS, within=0.5),
     "function": function(),
-    "paper": function(bound="paper"),
-    "hidden": function(bound="input-free", basis=BASIS),
+    "function on a basis": function(basis=BASIS),
     "function for people": function(people=IDS),
     "staged": lambda: learned(weights=WEIGHTS),
     "after another": lambda: SETTING.plan(
@@ -117,12 +116,11 @@ PLANS = {
 FOR_PEOPLE = ("people", "function for people", "people, cells", "people in stages")
 PEOPLES_ROWS = ("people's whole rows", "people's rows of classes")
 WITH_WINDOWS = ("windows", "cells with windows")
-IN_PART = ("hidden", "shared columns", *WITH_WINDOWS, *PEOPLES_ROWS)
+IN_PART = ("shared columns", *WITH_WINDOWS, *PEOPLES_ROWS)
 PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "inducing, cells")
-FUNCTIONS = ("function", "paper", "hidden")
+FUNCTIONS = ("function", "function on a basis")
 ALONE = tuple(PLANS)[: tuple(PLANS).index("staged")]
 STAGED = tuple(kind for kind in PLANS if kind not in ALONE)
-SHOWN = tuple(kind for kind in ALONE if kind != "hidden")
 FILE = "release file"
 _made: dict[str, bytes] = {}
 

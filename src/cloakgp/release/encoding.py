@@ -18,7 +18,7 @@ from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.data.cells import Cells, fill_cells
 from cloakgp.data.grid import Grid
-from cloakgp.data.merging import Inputs, distinct
+from cloakgp.data.merging import distinct
 from cloakgp.data.people import People, rows_each
 from cloakgp.files import container, reading, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
@@ -196,7 +196,7 @@ def plan_parts(
         if arrays["X_star"].shape[1] != len(rule.grid.axes):
             raise ReleaseFileError("release file: its arrays are not for the cells and inputs of the grid.")
     columns = {arrays[name].shape[1] for name in arrays if name.startswith("matrix_")}
-    if len(rule.inputs) and columns and columns != {len(rule.inputs)}:
+    if columns != {len(rule.inputs)}:
         raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
     given, at = [], 0
     for one in manifest["given"]:
@@ -232,24 +232,22 @@ def _rule(manifest: dict[str, Any], arrays: dict[str, Array], c: Certificate, ke
         population = Population(Grid.from_words(grid["axes"]), grid["size"], grid["max_rows"])
         columns = population.grid.columns
     prior = _prior(manifest["model"], arrays, kernel, mean)
-    cells, X, star = None, arrays.get("X"), arrays["X_star"]
+    cells, star = None, arrays["X_star"]
     alone = prior.gp is not None and manifest["stages"][-1]["readout"] is not None
     if population is not None:
         inputs = grid_inputs(population)
     elif "cells" in arrays:
         cells = _cells(manifest, arrays, prior.category_columns(star.shape[1]))
         inputs = prior.gp.seen_in(cells) if prior.gp is not None and alone else cells.inputs
-    elif X is None:
-        inputs = Inputs(star[:0], 0.0, None)
     elif prior.gp is not None and alone:
-        inputs = _merged(prior.gp, X, c)
+        inputs = distinct(arrays["X"], prior.gp.noise, prior.gp.windows)
     else:
-        inputs = distinct(X, rows_each(people))
+        inputs = distinct(arrays["X"], rows_each(people))
     return Rule(
         certificate=c,
         prior=prior,
         bounds=tuple(manifest["model"]["bounds"]) if prior.gp is None else prior.gp.limits,
-        X=X,
+        X=arrays.get("X"),
         inputs=inputs,
         X_star=star,
         weights=arrays["weights"],
@@ -265,12 +263,6 @@ def _rule(manifest: dict[str, Any], arrays: dict[str, Array], c: Certificate, ke
         outcome=outcome_named(manifest["model"]["outcome"], manifest["model"]["classes"]),
         population=population,
     )
-
-
-def _merged(gp: GaussianProcess, X: FloatArray, c: Certificate) -> Inputs:
-    """Equal rows once, unless a function's bound looks at all of them."""
-    exact = c.parts[0].bound == "exact"
-    return distinct(X, gp.noise, gp.windows) if exact else Inputs(X, gp.noise, None)
 
 
 def _cells(manifest: dict[str, Any], arrays: dict[str, Array], categories: tuple[int, ...]) -> Cells:

@@ -271,7 +271,6 @@ class Planner:
         proved = noise_variance if solution.unbiased else min(noise_variance, expected_variance)
         part = designed(
             measurement,
-            bound="exact",
             objective=objective,
             lower_bound=solution.lower_bound * proved,
             iterations=solution.iterations,

@@ -145,7 +145,7 @@ def alternatives(release: Any) -> Callable[[GaussianProcess], Posterior] | None:
     """What gives the posterior of another model, where that is not too much work."""
     plan, gp, inputs = release.plan, release.plan.gp, release.plan.inputs
     wide = len(inputs) * (len(inputs) if gp.inducing is None else len(gp.inducing))
-    if not 0 < wide <= _COMPARED:
+    if wide > _COMPARED:
         return None
     return lambda other: posterior_of(
         other, plan, release.stages, replace(inputs, noise=other.noise_of(inputs.groups))
@@ -180,7 +180,6 @@ def _one_stage(release: Any, gp: GaussianProcess) -> Posterior:
     Where rows are in cells, what it says is asked where the cells are.
     """
     plan, measurement, inputs = release.plan, release.plan.measurement, None
-    _check_shown(plan)
     in_cells, X = plan.cells is not None, plan.X if plan.cells is None else plan.inputs.X
     given = (gp.noise, *gp.bounds, gp.mean.rows if isinstance(gp.mean, RowMeans) else gp.mean)
     if in_cells and any(isinstance(one, np.ndarray) for one in given):
@@ -204,7 +203,6 @@ def _one_stage(release: Any, gp: GaussianProcess) -> Posterior:
 def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
     """What another hyperprior learns from what was released: see :meth:`Release.learn`."""
     plan, outcome = release.plan, release.plan.outcome
-    _check_shown(plan)
     support = plan.support
     if prior is None:
         prior = Hyperprior(categories=() if plan.columns is None else plan.columns.categories)
@@ -245,11 +243,6 @@ def _learned_about_the_mean(rule: Rule, mean: Any, stage: Stage) -> Learned:
             posterior_of(GaussianProcess(one.kernel, one.noise, bounds, mean), rule, [stage], inputs)
         )
     return Learned(settings, weights, odds, tuple(posteriors), rule.columns)
-
-
-def _check_shown(plan: Rule) -> None:
-    if not len(plan.inputs):
-        raise ValueError("another model needs the inputs X and the matrix, which this release does not show.")
 
 
 def _by_row(measurement: Measurement) -> Measurement:

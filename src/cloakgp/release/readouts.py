@@ -140,9 +140,6 @@ class Function:
 
     def expected(self, plan: Plan) -> tuple[FloatArray, FloatArray]:
         """(P,) variances of f at the points, after the release and if y were known."""
-        if plan.X is None:
-            noise = self.noise_at(plan, self.points) ** 2
-            return noise, np.zeros_like(noise)
         std = plan.unanswered.predict(self.points, return_std=True)[1]
         return std**2, plan.unanswered.known_variance(self.points)
 

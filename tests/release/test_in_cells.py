@@ -333,7 +333,7 @@ def test_other_models_are_asked_at_the_cells(monkeypatch, tmp_path, shown):
         assert (np.abs(mean - truth) < 6 * std).all()
         assert std.max() < 1.0
     release.check_model()
-    with pytest.raises(ArgumentError, match="rows are in cells"):
+    with pytest.raises(ArgumentError, match="must have numbers or functions of X"):
         release.remodel(model(noise=PER_ROW))
 
 

@@ -368,7 +368,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "X of cells": (entry("X", (3, 0), plus(1e-9)), Reason.DIGEST, (*CELLS, "cells")),
     "X of a function": (entry("X", (3, 0), plus(0.1)), Reason.REACH, FUNCTIONS),
     "X_star": (entry("X_star", (1, 0), plus(0.1)), Reason.PREDICTIONS, ("mse", "max", *CELLS)),
-    "points": (entry("X_star", (1, 0), plus(0.1)), Reason.SHAPE, FUNCTIONS),
+    "points": (entry("X_star", (1, 0), plus(0.1)), Reason.SHAPE, ("function",)),
     "weights scaled": (array("weights", times(3)), Reason.WEIGHTS, EVERY),
     "weights that are ignored": (array("weights", lambda w: [0.5, 0.5, 1, 2]), Reason.WEIGHTS, ("volume",)),
     "weights of a function": (entry("weights", slice(2), lambda w: [0.5, 1.5]), Reason.WEIGHTS, FUNCTIONS),

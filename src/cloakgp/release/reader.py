@@ -16,8 +16,7 @@ import numpy as np
 from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.data.blas import one_blas_thread
-from cloakgp.data.merging import Inputs, distinct
-from cloakgp.data.people import for_people
+from cloakgp.data.merging import Inputs
 from cloakgp.measure.measurement import Measurement
 from cloakgp.measure.statistics import for_outcomes
 from cloakgp.model.auto_gp import LearnedGP
@@ -78,8 +77,6 @@ def posterior_of(
 
 def conditioned(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage]) -> Posterior:
     """A GP with one noise variance, given what all stages measured."""
-    if rule.cells is None and rule.rows_each is None and rule.X is not None:
-        return posterior_of(gp, rule, stages)
     return posterior_of(gp, rule, stages, replace(rule.inputs, noise=gp.noise * rule.factor))
 
 
@@ -156,48 +153,27 @@ def remodelled(release: Any, gp: Any) -> Posterior | Learned:
     """Another GP given what was released: see :meth:`Release.remodel`."""
     if not isinstance(gp, GaussianProcess):
         raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
-    if release.plan.alone:
-        return _one_stage(release, gp)
-    if not isinstance(gp.noise, float) or gp.downweight is not None:  # which would be one per row
-        raise ArgumentError("gp", "must have one noise variance, not one per row, and no downweight")
-    rule = release.rule
-    outcome = rule.outcome
+    rule, outcome = release.rule, release.rule.outcome
     if gp.outcome != outcome.name:
         raise ArgumentError("gp", f"must be of {outcome.plural}, as the release is", gp.outcome)
     if gp.classes and gp.classes != outcome.classes:
         expected = f"must have the classes of the release, {outcome.classes}"
         raise ArgumentError("gp", expected, f"{gp.classes}")
-    gp = gp.for_columns(rule.columns).with_inducing(rule.inputs.X)
-    if rule.outcome.link is not None:
+    given = gp.noise, *gp.bounds, gp.mean.rows if isinstance(gp.mean, RowMeans) else gp.mean
+    if any(isinstance(one, np.ndarray) for one in given):
+        expected = "must have numbers or functions of X, since rows of a release may be read together"
+        raise ArgumentError("gp", expected, "something for each row")
+    if gp.downweight is not None and not release.plan.alone:
+        raise ArgumentError("gp", "must have no downweight", remedy="It is for releases of one stage.")
+    X = rule.inputs.X
+    gp = gp.for_columns(rule.columns).with_inducing(X).at_rows(X)
+    if outcome.link is not None:
         known = replace(rule, prior=Known(gp))
         return learned_from(known, release.stages, (Known(gp),), np.ones(1))
-    return conditioned(gp, rule, rule.all_stages(release.stages))
-
-
-def _one_stage(release: Any, gp: GaussianProcess) -> Posterior:
-    """The same of one stage that stands alone, for a model that may say something of each row.
-
-    Where rows are in cells, what it says is asked where the cells are.
-    """
-    plan, measurement, inputs = release.plan, release.plan.measurement, None
-    in_cells, X = plan.cells is not None, plan.X if plan.cells is None else plan.inputs.X
-    given = (gp.noise, *gp.bounds, gp.mean.rows if isinstance(gp.mean, RowMeans) else gp.mean)
-    if in_cells and any(isinstance(one, np.ndarray) for one in given):
-        expected = "must have numbers or functions of X, since the release's rows are in cells"
-        raise ArgumentError("gp", expected, "something for each row")
-    gp.check_rows(len(X))
-    gp = gp.for_columns(plan.columns).with_inducing(X).at_rows(X)
-    if in_cells:
-        gp = replace(gp, noise=gp.noise * plan.factor)
-        inputs = replace(plan.inputs, noise=gp.noise)
-    elif measurement.people is not None:
-        gp = replace(gp, noise=for_people(gp.noise, measurement.people, plan.within))
-    gp = downweighted(gp, inputs or distinct(X, gp.noise))
-    if inputs is not None:
-        inputs = replace(inputs, noise=gp.noise)
-    elif not isinstance(gp.noise, float) or not isinstance(gp.mean, float):  # joined rows may differ
-        measurement = _by_row(measurement)
-    return Posterior(gp, X, [(measurement, release.z)], inputs=inputs, columns=plan.columns)
+    inputs = replace(rule.inputs, noise=gp.noise * rule.factor)
+    if gp.downweight is not None:
+        inputs = replace(inputs, noise=downweighted(gp, inputs).noise_of(inputs.groups))
+    return posterior_of(gp, rule, rule.all_stages(release.stages), inputs)
 
 
 def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
@@ -243,12 +219,3 @@ def _learned_about_the_mean(rule: Rule, mean: Any, stage: Stage) -> Learned:
             posterior_of(GaussianProcess(one.kernel, one.noise, bounds, mean), rule, [stage], inputs)
         )
     return Learned(settings, weights, odds, tuple(posteriors), rule.columns)
-
-
-def _by_row(measurement: Measurement) -> Measurement:
-    """The same with a column for each row of y."""
-    if measurement.groups is None:
-        return measurement
-    labels = measurement.groups.labels
-    statistic = measurement.statistic.at(labels)
-    return replace(measurement, matrix=measurement.matrix[:, labels], statistic=statistic, groups=None)

@@ -189,7 +189,7 @@ def test_it_is_shown_with_its_promise_and_without_predictions(made):
     for shown in (plan, release):
         html = shown._repr_html_()
         assert "(1, 0.01)-differential privacy" in html
-        assert html_escape(plan.unit) in html
+        assert html_escape(repr(shown)) in html
         assert "INSECURE" not in html
         assert f"(1, 0.01)-DP, unit {plan.unit}, " in repr(shown)
     noise = ["noise_std"] if plan.function is not None else ["expected_error", "noise_std", "gp_std"]

@@ -508,10 +508,7 @@ class Plan(Rule):
         )
 
     def _repr_html_(self) -> str:
-        more = {"noise_std": self.noise_std} if self.alone else {}
-        more |= {} if self.function is not None else {"expected_error": self.expected_error}
-        facts = showing.facts(self.certificate, self.columns, self.X_star, **more)
-        return showing.page("Plan", facts | {"design": self.certificate.how}, False)
+        return showing.html(self, self.certificate)
 
     def __repr__(self) -> str:
         c, error = self.certificate, self.noise_std if self.alone else self.expected_error

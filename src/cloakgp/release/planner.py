@@ -35,7 +35,7 @@ from cloakgp.model.inducing import scale_of
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks
 from cloakgp.model.windows import check_variance
 from cloakgp.posterior.conditioning import links
-from cloakgp.release.comparison import Comparison
+from cloakgp.release import showing
 from cloakgp.release.plan import Plan, plan_alone
 from cloakgp.release.readouts import Means
 from cloakgp.release.reconstruction import largest_bias, noise_objective, offset, relative_weights
@@ -49,15 +49,81 @@ if TYPE_CHECKING:
 class Preview:
     """What to expect of a plan, about: its own numbers differ by what rounding to integers does."""
 
-    epsilon: float
-    delta: float
-    design: str
     noise_std: FloatArray
     """(P,) std of the privacy noise in what is released at each test point."""
     expected_error: FloatArray
     """(P,) std of what a reader's predictions will be off by."""
     gp_std: FloatArray
     """(P,) the GP's own std."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Plans for the same promise that differ in their design. Made by :meth:`GP.compare`; print it.
+
+    What is released has privacy noise; what a reader uses is denoised. Designs differ in both, and only the
+    second is worth comparing them by.
+    """
+
+    plans: dict[str, Plan]
+    """By design."""
+
+    @property
+    def best(self) -> str:
+        """The design whose predictions have the least mean squared error."""
+        return min(self.plans, key=lambda design: _rms(self.plans[design], "expected_error"))
+
+    def table(self) -> dict[str, list[Any]]:
+        """A column of designs, and for each what to expect of it over the test points."""
+        return {
+            "design": list(self.plans),
+            "expected_error": [_rms(plan, "expected_error") for plan in self.plans.values()],
+            "worst_expected_error": [float(plan.expected_error.max()) for plan in self.plans.values()],
+            "noise_std": [_rms(plan, "noise_std") for plan in self.plans.values()],
+            "worst_noise_std": [float(plan.noise_std.max()) for plan in self.plans.values()],
+            "unbiased": [plan.certificate.unbiased for plan in self.plans.values()],
+        }
+
+    @property
+    def without_privacy(self) -> float:
+        """Root mean square of the error that would remain if y itself were published."""
+        return _rms(next(iter(self.plans.values())), "gp_std")
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The same as a table of pandas, polars or pyarrow."""
+        return showing.framed({name: np.array(values) for name, values in self.table().items()}, backend)
+
+    def lines(self) -> list[list[str]]:
+        """The table in words, a heading first."""
+        head = ["design", "expected error", "at worst", "released noise", "at worst"]
+        each = zip(*list(self.table().values())[:5], strict=True)
+        return [head] + [[name, *(f"{number:.4g}" for number in numbers)] for name, *numbers in each]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said about the table."""
+        return [
+            f"Least expected error: {self.best}. Without privacy it would be {self.without_privacy:.4g}.",
+            "Expected error is of the denoised prediction, privacy and model together, if the model is "
+            "right; released noise is of the released mean.",
+        ]
+
+    def __str__(self) -> str:
+        rows = self.lines()
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        shown = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join([*(line.rstrip() for line in shown), *self.notes])
+
+    def _repr_html_(self) -> str:
+        return showing.html(self)
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {', '.join(self.plans)}; least expected error: {self.best}>"
+
+
+def _rms(plan: Plan, name: str) -> float:
+    values: FloatArray = getattr(plan, name)
+    return float(np.sqrt(np.average(values**2, weights=plan.weights)))
 
 
 class Foreseen:
@@ -233,7 +299,7 @@ class Planner:
             gain, error = foreseen.read(scale)
             released = plan.reconstruction if plan.certificate.unbiased else gain
             noise = frozen(scale * np.linalg.norm(released, axis=1))
-        return Preview(epsilon, delta, design, noise, error, plan.gp_std)
+        return Preview(noise, error, plan.gp_std)
 
     def _planned(self, chosen: Settings, expected_mu: float) -> Plan:
         design, calibration = chosen.design, chosen.calibration
@@ -302,23 +368,13 @@ class Planner:
             left = smoother.explained_variance - column_dots(H, known)
         return frozen(np.sqrt(np.maximum(on_host(smoother.posterior_variance + left), 0.0)))
 
-    @named
-    def compare(
-        self,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        designs: Sequence[str] | None = None,
-        calibration: str = "analytic",
-        gap: float = 0.01,
-    ) -> Comparison:
-        """Plans of several designs side by side, as :meth:`GP.compare` makes them."""
+    def compare(self, designs: Sequence[str] | None = None, **promise: Any) -> Comparison:
+        """Plans of several designs side by side; `promise` has other arguments of :meth:`plan`."""
         wanted = DESIGNS if designs is None else [checks.choice(one, "designs", DESIGNS) for one in designs]
         if not wanted:
             raise ArgumentError(
                 "designs", "must name at least one", remedy=f"There are {', '.join(DESIGNS)}."
             )
-        promise: Any = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "gap": gap}
         plans: dict[str, Plan] = {}
         with Progress("comparing designs", len(wanted)) as progress:
             for design in wanted:

@@ -328,8 +328,7 @@ class Release:
         return showing.frame(columns, self.X_star, numbers | {"noise_std": self.noise_std}, backend)
 
     def _repr_html_(self) -> str:
-        facts = showing.facts(self.certificate, self.plan.columns, self.X_star, noise_std=self.noise_std)
-        return showing.page("Release", facts | {"stages": str(len(self.stages))}, self.certificate.insecure)
+        return showing.html(self, self.certificate)
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std

@@ -16,7 +16,7 @@ from forging import Y, certificate, done, entry, part, rewrite, settle, words
 from cloakgp import VerificationError, verify
 from cloakgp.measure import measurement, statistics
 from cloakgp.release import function_planner, opening, stages
-from cloakgp.release.reconstruction import offset
+from cloakgp.release.readouts import offset
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason
 

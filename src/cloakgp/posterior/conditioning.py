@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
@@ -30,11 +30,8 @@ from cloakgp.data.columns import Columns
 from cloakgp.data.inputs import as_points
 from cloakgp.data.merging import Inputs, take
 from cloakgp.measure.measurement import Measurement
-from cloakgp.model.build import smoother_for
+from cloakgp.model.gp import GaussianProcess, smoother_for
 from cloakgp.model.inducing import Features
-
-if TYPE_CHECKING:
-    from cloakgp.model.gp import GaussianProcess
 
 
 @dataclass(frozen=True, eq=False)

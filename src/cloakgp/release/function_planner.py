@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
@@ -30,17 +30,12 @@ from cloakgp.data.people import for_people
 from cloakgp.measure.certificate import CLOSED_FORM, certify_one, designed
 from cloakgp.measure.measurement import measurement_of
 from cloakgp.measure.statistics import Inside
-from cloakgp.model.build import downweighted, smoother_for
+from cloakgp.model.gp import GaussianProcess, downweighted, smoother_for
 from cloakgp.model.smoothers import check_covariance, gentle_cholesky, sites
 from cloakgp.model.windows import check_variance
 from cloakgp.release.plan import Plan, plan_alone
-from cloakgp.release.readouts import FUNCTION, Function
-from cloakgp.release.reconstruction import largest_bias
+from cloakgp.release.readouts import FUNCTION, Function, largest_bias
 from cloakgp.release.settings import Settings
-
-if TYPE_CHECKING:
-    from cloakgp.model.gp import GaussianProcess
-
 
 UNBIASED = 1e-3  # share of the bounds' width up to which the function counts as the GP's own mean
 _RANK_CUT = 1e-11  # relative to the largest k(x, x)

@@ -177,10 +177,6 @@ class Plan(Rule):
         """(n,) std of the privacy noise that predictions at `X` will have, or a function; public and free."""
         return self.first.readout.noise_at(self, X)
 
-    def released_noise(self, X: Any) -> FloatArray:
-        """(n,) std of the privacy noise in what is released at `X`: at test points, or of a function."""
-        return self.first.readout.released_noise(self, X)
-
     # What a ledger is told
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
@@ -30,19 +30,15 @@ from cloakgp.measure.certificate import certify_one, designed
 from cloakgp.measure.measurement import measurement_of
 from cloakgp.measure.statistics import Inside, Limits
 from cloakgp.model.arrays import Array, column_dots, like, on_host
-from cloakgp.model.build import downweighted, on_torch, smoother_for, torch_device
+from cloakgp.model.gp import GaussianProcess, downweighted, on_torch, smoother_for, torch_device
 from cloakgp.model.inducing import scale_of
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks
 from cloakgp.model.windows import check_variance
 from cloakgp.posterior.conditioning import links
 from cloakgp.release import showing
 from cloakgp.release.plan import Plan, plan_alone
-from cloakgp.release.readouts import Means
-from cloakgp.release.reconstruction import largest_bias, noise_objective, offset, relative_weights
+from cloakgp.release.readouts import Means, largest_bias, noise_objective, offset, relative_weights
 from cloakgp.release.settings import Settings
-
-if TYPE_CHECKING:
-    from cloakgp.model.gp import GaussianProcess
 
 
 @dataclass(frozen=True, eq=False)

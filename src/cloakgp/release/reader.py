@@ -20,8 +20,7 @@ from cloakgp.data.merging import Inputs
 from cloakgp.measure.measurement import Measurement
 from cloakgp.measure.statistics import for_outcomes
 from cloakgp.model.auto_gp import LearnedGP
-from cloakgp.model.build import downweighted
-from cloakgp.model.gp import GaussianProcess
+from cloakgp.model.gp import GaussianProcess, downweighted
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known
 from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.clipping import Linked

@@ -12,13 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data.blas import one_blas_thread
+from cloakgp.data.chunks import in_threads
 from cloakgp.data.inputs import as_points
+from cloakgp.designs import DESIGNS, MEAN, VOLUME
 from cloakgp.files.container import Array
-from cloakgp.measure.measurement import Measurement
+from cloakgp.measure.measurement import Measurement, exact_product
 from cloakgp.model.gp import GaussianProcess
+from cloakgp.model.smoothers import Smoother, blocks
+from cloakgp.model.windows import RowMeans, distances
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import batches
 from cloakgp.posterior.forecast import forecast
@@ -31,19 +36,16 @@ Described = tuple[dict[str, Any] | None, dict[str, Array]]
 MEANS, FUNCTION = "means", "function"
 
 
-class _AtTestPoints:
-    """What is known at the test points, and nowhere else."""
-
-    def released_noise(self, plan: Plan, X: Any) -> FloatArray:
-        """(n,) std of the privacy noise in what is released at `X`, which must be the test points."""
-        if not np.array_equal(as_points(X, "X", plan.X_star.shape[1], plan.columns), plan.X_star):
-            remedy = "Elsewhere, use the release's uncertainty."
-            raise ArgumentError("X", "must be the plan's test points", remedy=remedy)
-        return plan.noise_std
+def _noise_at_test_points(plan: Plan, X: Any) -> FloatArray:
+    """(n,) std of the privacy noise at `X`, which must be the test points."""
+    if not np.array_equal(as_points(X, "X", plan.X_star.shape[1], plan.columns), plan.X_star):
+        remedy = "Elsewhere, use the release's uncertainty."
+        raise ArgumentError("X", "must be the plan's test points", remedy=remedy)
+    return plan.noise_std
 
 
 @dataclass(frozen=True, eq=False)
-class Denoised(_AtTestPoints):
+class Denoised:
     """Predictions of the model that is known or learned, given all answers."""
 
     alone = False
@@ -74,7 +76,7 @@ class Denoised(_AtTestPoints):
         left, known = plan._expected
         return np.sqrt(np.maximum(left - known, 0.0))
 
-    noise_at = _AtTestPoints.released_noise
+    noise_at = staticmethod(_noise_at_test_points)
 
     def released_at(self, release: Release, X: Any) -> tuple[FloatArray, FloatArray]:
         """Predictions at `X`, and the std that the privacy noise adds to them."""
@@ -82,7 +84,7 @@ class Denoised(_AtTestPoints):
 
 
 @dataclass(frozen=True, eq=False)
-class Means(_AtTestPoints):
+class Means:
     """The GP's own mean at the test points plus noise; or, for `posterior`, what denoising makes of it."""
 
     reconstruction: FloatArray  # (P, q): predictions from measurements
@@ -118,7 +120,8 @@ class Means(_AtTestPoints):
 
     def released_at(self, release: Release, X: Any) -> tuple[FloatArray, FloatArray]:
         """The released numbers at the test points, and the std of their privacy noise."""
-        return release.mean, self.released_noise(release.plan, X)
+        noise = _noise_at_test_points(release.plan, X)
+        return frozen(self.mean(release.plan.measurement, release.z)), noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +165,6 @@ class Function:
             std[rows] = np.linalg.norm(self.weights(X[rows]), axis=1)
         return float(plan.measurement.noise_scale) * std
 
-    released_noise = noise_at
-
     def released_at(self, release: Release, X: Any) -> tuple[FloatArray, FloatArray]:
         """The released function at `X`, and the std of its privacy noise."""
         return release.query(X), self.noise_at(release.plan, X)
@@ -206,3 +207,68 @@ def readout_of(
 def rounded_std(std: Array) -> Array:
     """Standard deviations to four digits: more could not be checked on another machine."""
     return frozen(np.array([float(f"{value:.3e}") for value in std.tolist()]))
+
+
+# From measurements to predictions: the weights, the offset, and the largest bias.
+
+
+def relative_weights(weights: Any, n: int) -> FloatArray:
+    """(n,) weights with mean 1, the same for weights that differ by a factor; all alike if absent."""
+    remedy = "To ignore a test point, leave it out of X_star."
+    weights = np.ones(n) if weights is None else weights
+    weights = checks.vector(weights, "weights", n, positive=True, remedy=remedy)
+    scaled = weights / weights.max()
+    if scaled.min() < 1e-12:
+        raise ArgumentError("weights", "must be within a factor of 1e12 of each other", remedy=remedy)
+    return frozen(scaled / scaled.mean())
+
+
+def noise_objective(
+    design: str, weights: FloatArray, reconstruction: FloatArray, noise_scale: float
+) -> float:
+    """What a design minimises that looks at noise alone, for the measurements that will be released."""
+    objective = DESIGNS[design].objective
+    if objective == VOLUME:
+        spread = np.linalg.svd(reconstruction, compute_uv=False)
+        return float(np.exp(2 * np.mean(np.log(spread * noise_scale))))
+    weighted = weights * noise_scale**2 * np.einsum("ij,ij->i", reconstruction, reconstruction)
+    return float(weighted.mean() if objective == MEAN else weighted.max())
+
+
+def offset(gp: GaussianProcess, measurement: Measurement, reconstruction: FloatArray) -> FloatArray:
+    """The prediction if every y were the middle of its bounds and no noise were added."""
+    if gp.windows is None:
+        low, high = gp.one_pair("this")
+        middle = low + (high - low) / 2
+        return np.asarray(gp.level + exact_product(reconstruction, measurement.total) * (middle - gp.level))
+    moved = exact_product(reconstruction, measurement.middle_less(gp.mean_of(measurement.groups)))
+    star = gp.mean.star if isinstance(gp.mean, RowMeans) else gp.mean
+    assert not callable(star)
+    assert star is not None
+    result: FloatArray = star + moved
+    return result
+
+
+def largest_bias(
+    gp: GaussianProcess, smoother: Smoother, measurement: Measurement, reconstruction: FloatArray
+) -> float:
+    """The largest error of the mean, noise aside, for any y within the bounds.
+
+    Two errors add up: the measurements reconstruct C only up to rounding and the rank cut (or, for
+    `posterior`, up to what denoising shrinks away), which multiplies y less the prior mean; and y
+    itself is rounded to half a lattice step.
+    """
+    counts, windows = measurement.counts, gp.windows_of(measurement.groups)
+    width = np.broadcast_to(measurement.upper - measurement.lower, counts.shape)
+    far = np.broadcast_to(gp.farthest if windows is None else distances(windows.T), counts.shape)
+
+    def of_rows(block: slice) -> FloatArray:
+        C, n = smoother.columns(block), counts[block]
+        off = reconstruction @ measurement.real_matrix(block)
+        off -= C
+        error: FloatArray = np.abs(off, out=off) @ (n * far[block])
+        error += np.abs(C) @ (n * width[block]) * 2.0 ** -(measurement.y_bits + 1)
+        return error
+
+    total = sum(in_threads(of_rows, list(blocks(smoother.n_rows))), np.zeros(smoother.n_outputs))
+    return float(total.max())

@@ -27,7 +27,6 @@ from cloakgp.posterior.density import Density
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.model_check import ModelCheck, check_mixtures, check_posterior
 from cloakgp.release import encoding, reader, showing
-from cloakgp.release.readouts import Means
 from cloakgp.release.stages import Rule, Stage
 
 if TYPE_CHECKING:
@@ -111,9 +110,6 @@ class Release:
         The GP's posterior mean plus privacy noise, or the function's values; where stages are read by a
         model, and for the `posterior` design, which has no unbiased answer, as ``predict(X_star)``.
         """
-        readout = self.plan.first.readout
-        if isinstance(readout, Means):
-            return frozen(readout.mean(self.plan.measurement, self.z))
         return frozen(self.released_at(self.X_star)[0])
 
     def released_at(self, X: Any) -> tuple[FloatArray, FloatArray]:

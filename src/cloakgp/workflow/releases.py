@@ -209,7 +209,7 @@ def noise_of(release: Release) -> FloatArray:
     """Std that the privacy noise adds, at :func:`default_points`."""
     if release.plan.function is None:
         return release.noise_std
-    return release.plan.released_noise(default_points(release))
+    return release.plan.noise_at(default_points(release))
 
 
 def learned(release: Release, inputs: Sequence[str], output: str) -> list[tuple[str, str, FloatArray]]:

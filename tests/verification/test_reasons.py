@@ -15,7 +15,7 @@ from forging import Y, certificate, done, entry, part, rewrite, settle, words
 
 from cloakgp import VerificationError, verify
 from cloakgp.measure import measurement, statistics
-from cloakgp.release import function_planner, opening, stages
+from cloakgp.release import opening, planner, stages
 from cloakgp.release.readouts import offset
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason
@@ -97,14 +97,14 @@ def coarse_lattice(path):
 
 def generous_reach(path):
     """A function whose reach is half as long again as that of its columns."""
-    right = function_planner._measured
+    right = planner._measured
 
     def longer(*arguments):
         *rest, reach, jitter = right(*arguments)
         return *rest, reach * 1.5, jitter
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(function_planner, "_measured", longer)
+        patch.setattr(planner, "_measured", longer)
         forging.function()().release(Y).save(path)
     rewrite(path, lower_bound(1))
 

@@ -29,12 +29,7 @@ from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.data.chunks import in_threads, steps
 from cloakgp.data.merging import Groups, Labels
 from cloakgp.data.people import People
-from cloakgp.measure.sensitivity import (
-    MOST_COUNTED,
-    largest_entry,
-    root_up,
-    squared_sensitivity,
-)
+from cloakgp.measure.sensitivity import MOST_COUNTED, largest_entry, root_up, squared_sensitivity
 from cloakgp.measure.statistics import MATRIX_BITS, Y_BITS, Limits, Statistic
 from cloakgp.measure.unit import OUTCOME, PERSON, Population, Unit
 

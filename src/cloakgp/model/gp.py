@@ -291,10 +291,10 @@ def smoother_for(gp: GaussianProcess, inputs: Inputs, X_star: FloatArray, device
     if gp.inducing is not None:
         return SparseGP(Features(gp.kernel, np.asarray(gp.inducing)), gp.approximation, inputs, X_star)
     all_alike = isinstance(inputs.noise, float) and inputs.windows is None  # else an input may be there twice
+    solver: Solver = ExactGP if device is None else partial(_on_device, device)
     if inputs.groups is None and (all_alike or group(inputs.X) is None):
-        solver: Solver = ExactGP if device is None else partial(_on_device, device)
         return solver(gp.kernel, inputs.noise, inputs.X, X_star)
-    return Merged(gp.kernel, inputs, X_star, ExactGP if device is None else partial(_solved_there, device))
+    return Merged(gp.kernel, inputs, X_star, solver)
 
 
 def _on_device(
@@ -303,14 +303,6 @@ def _on_device(
     from cloakgp.model.torch_gp import TorchExactGP, tensor
 
     return TorchExactGP(kernel, noise, tensor(X, device), tensor(X_star, device))
-
-
-def _solved_there(
-    device: Any, kernel: Kernel, noise: float | FloatArray, X: FloatArray, X_star: FloatArray
-) -> Smoother:
-    """The heavy part on the device, the rest here."""
-    host: Smoother = _on_device(device, kernel, noise, X, X_star).on_host()
-    return host
 
 
 def on_torch(device: Any, *arrays: Any) -> bool:

@@ -182,7 +182,9 @@ class Merged(_Around):
 
     def __init__(self, kernel: Kernel, inputs: Inputs, X_star: FloatArray, solver: Solver) -> None:
         X, self._site, noise = sites(inputs)
-        super().__init__(solver(kernel, noise, X, X_star), len(inputs))
+        inner = solver(kernel, noise, X, X_star)
+        # What is solved on a device stays there; the rest is done here.
+        super().__init__(inner.on_host() if hasattr(inner, "on_host") else inner, len(inputs))
         self._n, self._own, self._noise = inputs.counts, inputs.variances, noise
         self._share = noise[self._site] / self._own
         self.cross = self._inner.cross[self._site] * self._n[:, None]

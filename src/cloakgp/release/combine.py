@@ -97,7 +97,7 @@ def combine(
             raise ArgumentError("releases", expected)
     rule = replace(first, columns=common(release.plan.columns for release in releases))
     stages = [release.stages[0] for release in releases]
-    return posterior_of(first.gp, rule, stages, None if first.cells is None else first.inputs)
+    return posterior_of(first.gp, rule, stages, first.inputs)
 
 
 def _rows_of(plan: Plan) -> tuple[Any, ...]:
@@ -144,12 +144,7 @@ def _check_release(release: Any, name: str, private: bool = False) -> None:
 
 
 def earlier_releases(
-    releases: Any,
-    X: FloatArray,
-    groups: Groups | None,
-    unit: Unit,
-    partition: str,
-    outcome: Outcome,
+    releases: Any, X: FloatArray, groups: Groups | None, unit: Unit, partition: str, outcome: Outcome
 ) -> tuple[Given, ...]:
     """What each release promised and answered; or an error that says why it cannot be taken into account."""
     found: list[Given] = []

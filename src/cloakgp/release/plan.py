@@ -60,11 +60,9 @@ class Plan(Rule):
     """What it was asked for; None if it was read from a file, and is not to be released from."""
 
     @classmethod
-    def of(cls, rule: Rule, first: Stage, question: Settings | None = None) -> Plan:
+    def of(cls, rule: Rule, first: Stage) -> Plan:
         """By this rule, with this first stage."""
-        return cls(
-            **{one.name: getattr(rule, one.name) for one in fields(Rule)}, first=first, question=question
-        )
+        return cls(**{one.name: getattr(rule, one.name) for one in fields(Rule)}, first=first)
 
     @property
     def rule(self) -> Plan:

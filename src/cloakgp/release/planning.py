@@ -21,9 +21,8 @@ from cloakgp.data.sources import as_source
 from cloakgp.model.auto_gp import LearnedGP
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.release.combine import as_list
-from cloakgp.release.function_planner import make_function_plan
 from cloakgp.release.plan import Plan
-from cloakgp.release.planner import Comparison, Planner
+from cloakgp.release.planner import Comparison, Planner, make_function_plan
 from cloakgp.release.settings import FUNCTION, PREDICTIONS, Settings
 from cloakgp.release.staged_planner import plan_cells, plan_stages
 
@@ -144,7 +143,7 @@ def compare(
     """
     options: Any = {"X_star": X_star, "weights": weights, "people": people, "within": within, "ids": ids}
     made = planner(gp, X, columns=columns, missing_inputs=missing_inputs, **options)
-    return made.compare(designs, epsilon=epsilon, delta=delta, calibration=calibration, gap=gap)
+    return made.compare(designs=designs, epsilon=epsilon, delta=delta, calibration=calibration, gap=gap)
 
 
 @named

@@ -66,10 +66,8 @@ def learned_from(
     return ClassLearned(settings, weights, odds, each[0].posteriors, rule.columns, law, each)
 
 
-def posterior_of(
-    gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], inputs: Inputs | None = None
-) -> Posterior:
-    """A GP given what these stages measured of the rows of a rule; or of these inputs, if they are others."""
+def posterior_of(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], inputs: Inputs) -> Posterior:
+    """A GP given what these stages measured of the rows of a rule, which it sees as these inputs."""
     released = [(stage.measurement, stage.z) for stage in stages]
     return Posterior(gp, rule.X, released, [stage.line for stage in stages], inputs, rule.columns)
 
@@ -187,34 +185,10 @@ def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
         prior = LearnedGP(plan.bounds, outcome=outcome.name, classes=outcome.classes, prior=prior).prior
     if plan.alone:  # from bounds and the inputs' ranges alone, whatever the model that was known
         support = support_points(plan.inputs.X, None, prior.category_columns(plan.inputs.X.shape[1]))
+        if not isinstance(plan.gp.mean, float):
+            raise ValueError("learn: it is for releases whose prior mean is one number; this one's is not.")
     rule = replace(plan, prior=prior, support=support)
-    if plan.alone and not isinstance(plan.gp.mean, float):
-        return _learned_about_the_mean(rule, plan.gp.mean, release.stages[0])
     session = rule.session()
     for stage in release.stages:
         session.learn(stage)
     return learned_from(session.rule, release.stages, session.state.settings, session.state.weights)
-
-
-def _learned_about_the_mean(rule: Rule, mean: Any, stage: Stage) -> Learned:
-    """The same where the prior mean differs from row to row: learned is how outcomes differ from it.
-
-    Less the mean, outcomes in windows that are less it, too, are the same integers.
-    """
-    windows, m = rule.inputs.windows, stage.measurement
-    assert windows is not None
-    lower, upper = (frozen(windows[:, edge] - windows[:, 2]) for edge in (0, 1))
-    bounds = float(lower.min()), float(upper.max())
-    session = replace(rule, bounds=bounds).session()
-    less = replace(m, statistic=replace(m.statistic, lower=lower, upper=upper))
-    session.learn(replace(stage, measurement=less))
-    settings, weights = session.state.settings, session.state.weights
-    with np.errstate(divide="ignore"):
-        odds = frozen(np.log(weights / weights[0]))
-    posteriors = []
-    for one in settings:
-        inputs = replace(rule.inputs, noise=one.noise * rule.factor)
-        posteriors.append(
-            posterior_of(GaussianProcess(one.kernel, one.noise, bounds, mean), rule, [stage], inputs)
-        )
-    return Learned(settings, weights, odds, tuple(posteriors), rule.columns)

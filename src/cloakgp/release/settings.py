@@ -242,10 +242,7 @@ _CASES: dict[str, tuple[str, Any]] = {
     "known": ("the model is learned, and does without it", _SET),
     "learned": ("the model is not learned: a kernel sets it", ""),
     "inducing": ("there are no inducing inputs", ""),
-    "scattered": (
-        "outcomes are yes or no, or classes",
-        "How they scatter follows from their probability.",
-    ),
+    "scattered": ("outcomes are yes or no, or classes", "How they scatter follows from their probability."),
     "real": ("outcomes are {outcome}", "There is one way to release them, on this machine."),
     "public": (
         "whole rows are protected",

@@ -13,8 +13,8 @@ from cloakgp.measure.certificate import DIGITS, short
 from cloakgp.model.gp import smoother_for
 from cloakgp.model.smoothers import Smoother, jitters
 from cloakgp.posterior.conditioning import links
-from cloakgp.release.function_planner import UNBIASED, reach_of
 from cloakgp.release.plan import Plan
+from cloakgp.release.planner import UNBIASED, reach_of
 from cloakgp.release.readouts import Function, Means, largest_bias, offset, rounded_std
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Findings, Reason

@@ -66,14 +66,12 @@ class BinningRelease(Answered):
     def bin_means(self) -> FloatArray:
         """(bins,) noisy mean of each occupied bin."""
         m = self.plan.measurement
-        means: FloatArray = m.lower + self.z.astype(np.float64) * m.step / self.plan.counts
-        return means
+        return np.asarray(m.lower + self.z.astype(np.float64) * m.step / self.plan.counts)
 
     @property
     def mean(self) -> FloatArray:
         """(P,) predictions at the planned test points."""
-        mean: FloatArray = self.predict(self.plan.X_star)
-        return mean
+        return np.asarray(self.predict(self.plan.X_star))
 
     @one_blas_thread()
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
@@ -137,8 +135,7 @@ class BinningPlan(PlanBase[BinningRelease]):
     @property
     def bin_noise_std(self) -> FloatArray:
         """(bins,) std of the privacy noise on each occupied bin's mean."""
-        std: FloatArray = self.measurement.noise_scale / self.counts
-        return std
+        return np.asarray(self.measurement.noise_scale / self.counts)
 
     @cached_property
     def noise_std(self) -> FloatArray:
@@ -188,8 +185,7 @@ class BinningPlan(PlanBase[BinningRelease]):
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise on a prediction at `X`."""
         X = as_points(X, "X", self.X.shape[1], self.columns)
-        std: FloatArray = np.sqrt(self.gain(X) ** 2 @ self.bin_noise_std**2)
-        return std
+        return np.asarray(np.sqrt(self.gain(X) ** 2 @ self.bin_noise_std**2))
 
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import Outcomes, measure

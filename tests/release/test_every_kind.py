@@ -19,8 +19,7 @@ from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ, Category, Matern32
 from cloakgp.ledger.chain import BudgetExceeded
 from cloakgp.release.encoding import encode
-from cloakgp.release.opening import recover
-from cloakgp.release.plan import Plan
+from cloakgp.release.plan import Plan, recover_from
 
 N = 24
 X = np.sort(np.random.default_rng(4).uniform(0, 9, N))[:, None]
@@ -271,7 +270,7 @@ def test_a_ledger_pays_once_and_answers_again(made, tmp_path):
     private = {"y": made.kind.outcomes, **made.kind.private}
     for again in (made.plan.recover(ledger, paid), made.plan.recover(ledger, paid, **private)):
         same(again, release)
-    np.testing.assert_array_equal(recover(ledger, paid).z, release.z)
+    np.testing.assert_array_equal(recover_from(ledger, paid).z, release.z)
     release.save(tmp_path / "file")
     assert cloakgp.load(tmp_path / "file").receipt == release.receipt
     with pytest.raises(BudgetExceeded):

@@ -15,14 +15,15 @@ from forging import Y, certificate, done, entry, part, rewrite, settle, words
 
 from cloakgp import VerificationError, verify
 from cloakgp.measure import measurement, statistics
-from cloakgp.release import opening, planner, stages
+from cloakgp.release import planner, stages
+from cloakgp.release.plan import release_of
 from cloakgp.release.readouts import offset
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason
 
 
 def plan_of(manifest, arrays):
-    return opening.release_of(manifest, arrays).plan
+    return release_of(manifest, arrays).plan
 
 
 def weights_and_objective(manifest, arrays):

@@ -29,7 +29,6 @@ from cloakgp.model.windows import (
     as_given,
     at_rows,
     check_mean,
-    distances,
     noise_at,
     of_groups,
 )
@@ -225,12 +224,6 @@ class GaussianProcess:
         self.one_pair("this")
         assert isinstance(self.mean, float)
         return self.mean
-
-    @property
-    def farthest(self) -> float:
-        """How far an outcome within the bounds can be from the prior mean."""
-        windows = self.windows
-        return float(np.max(distances((*self.one_pair(""), self.level) if windows is None else windows.T)))
 
     def check_rows(self, n_rows: int) -> None:
         """Raise unless what is given per row suits so many rows."""

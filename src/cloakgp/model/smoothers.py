@@ -59,10 +59,11 @@ Solver = Callable[[Kernel, float | FloatArray, FloatArray, FloatArray], Smoother
 """From kernel, noise, X and X* to the exact GP: on the processor, or on a GPU."""
 
 
-def blocks(n_rows: int) -> Iterator[slice]:
-    """Consecutive slices that cover the rows."""
-    for start in range(0, n_rows, BLOCK):
-        yield slice(start, min(start + BLOCK, n_rows))
+def blocks(n_rows: int, size: int | None = None) -> Iterator[slice]:
+    """Consecutive slices that cover the rows, of so many each; of `BLOCK` if nobody says."""
+    size = size or BLOCK
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
 
 
 class GivenGP:

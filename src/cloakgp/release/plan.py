@@ -80,8 +80,7 @@ class Plan(Rule):
     def shown_inputs(self) -> FloatArray:
         """The inputs; or the cells, inducing inputs or points that stand for them."""
         if self.X is not None:
-            shown: FloatArray = self.X
-            return shown
+            return np.asarray(self.X)
         own = self.gp.inducing if self.alone else None
         return self.inputs.X if own is None else np.asarray(own)
 
@@ -160,8 +159,7 @@ class Plan(Rule):
         """(P, P) covariance of the privacy noise over the test points, in what is read directly."""
         matrix = self.reconstruction if self.function is None else self.function.weights(self.X_star)
         scaled = self.measurement.noise_scale * matrix
-        cov: FloatArray = scaled @ scaled.T
-        return cov
+        return np.asarray(scaled @ scaled.T)
 
     @property
     def reconstruction(self) -> FloatArray:
@@ -532,3 +530,46 @@ def plan_alone(
         first=Stage(m, readout=readout),
         **where,
     )
+
+
+# From files and ledgers
+
+
+def load_release(path: str | os.PathLike[str], kernel: Any = None, mean: Any = None) -> Release:
+    """Read a release file. Nothing in it is executed.
+
+    Parameters
+    ----------
+    path : path
+    kernel : callable, optional
+        The kernel, needed for new predictions if the file was made with a custom one, which no file can hold.
+    mean : callable, optional
+        The prior mean, needed for new predictions if it was a function of X, which no file can hold either:
+        it has its values at X and at the test points only.
+
+    Returns
+    -------
+    Release
+    """
+    manifest, arrays, _ = reading.read(path)
+    return release_of(manifest, arrays, kernel, mean)
+
+
+def release_of(
+    manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any = None, mean: Any = None
+) -> Release:
+    """The release that a manifest and arrays describe which fit the schema."""
+    plan = Plan.of(*encoding.plan_parts(manifest, arrays, kernel, mean))
+    return Release(plan, *encoding.release_parts(manifest, arrays, plan))
+
+
+def recover_from(ledger: Any, entry: int) -> Release:
+    """What an entry of the ledger paid for, from the ledger alone, if all or some of it was answered.
+
+    The plan that was charged for lies in the ledger. It was read from there, so it cannot meet y: stages that
+    were not answered are left to ``plan.recover``, with a plan that was made from the table.
+    """
+    kept = as_ledger(ledger).charged_plan(entry)
+    if kept is None:
+        raise ArgumentError("entry", "must have paid for a release of predictions or of a function")
+    return Plan.from_charged(kept).recover(ledger, entry)

@@ -102,8 +102,7 @@ class Means:
     def mean(self, m: Measurement, z: IntArray) -> FloatArray:
         """(P,) the released predictions."""
         centred = (z - m.midpoint).astype(np.float64) * m.step
-        mean: FloatArray = self.offset + self.reconstruction @ centred
-        return mean
+        return np.asarray(self.offset + self.reconstruction @ centred)
 
     def expected(self, plan: Plan) -> tuple[FloatArray, FloatArray]:
         """(P,) variances of f(X*), after the release and if y were known."""
@@ -111,8 +110,7 @@ class Means:
 
     def noise_std(self, plan: Plan) -> FloatArray:
         """(P,) std of the privacy noise at each test point."""
-        std: FloatArray = plan.measurement.noise_scale * np.linalg.norm(self.reconstruction, axis=1)
-        return std
+        return np.asarray(plan.measurement.noise_scale * np.linalg.norm(self.reconstruction, axis=1))
 
     def noise_at(self, plan: Plan, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that denoised predictions anywhere will have."""
@@ -149,8 +147,7 @@ class Function:
     @one_blas_thread()
     def weights(self, X: FloatArray) -> FloatArray:
         """(n, q): how f at `X` is made of the measurements."""
-        weights: FloatArray = np.asarray(self.gp.kernel(X, self.points)) @ self.reconstruction
-        return weights
+        return np.asarray(np.asarray(self.gp.kernel(X, self.points)) @ self.reconstruction)
 
     def noise_std(self, plan: Plan) -> FloatArray:
         """(P,) std of the privacy noise at the function's points."""
@@ -184,8 +181,7 @@ class Function:
         low, high = self.gp.one_pair("a function release")
         middle, shift = m.midpoint, low + (high - low) / 2 - self.gp.level
         sums = np.ldexp(middle.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
-        result: FloatArray = (z - middle).astype(np.float64) * m.step + sums * shift
-        return result
+        return np.asarray((z - middle).astype(np.float64) * m.step + sums * shift)
 
 
 Readout = Denoised | Means | Function
@@ -245,8 +241,7 @@ def offset(gp: GaussianProcess, measurement: Measurement, reconstruction: FloatA
     star = gp.mean.star if isinstance(gp.mean, RowMeans) else gp.mean
     assert not callable(star)
     assert star is not None
-    result: FloatArray = star + moved
-    return result
+    return np.asarray(star + moved)
 
 
 def largest_bias(
@@ -260,7 +255,8 @@ def largest_bias(
     """
     counts, windows = measurement.counts, gp.windows_of(measurement.groups)
     width = np.broadcast_to(measurement.upper - measurement.lower, counts.shape)
-    far = np.broadcast_to(gp.farthest if windows is None else distances(windows.T), counts.shape)
+    limits = (*gp.limits, gp.level) if windows is None else windows.T
+    far = np.broadcast_to(distances(limits), counts.shape)
 
     def of_rows(block: slice) -> FloatArray:
         C, n = smoother.columns(block), counts[block]

@@ -15,8 +15,7 @@ from cloakgp.core.errors import InputError
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.kernels.specs import is_custom
 from cloakgp.posterior.model_check import ModelCheck
-from cloakgp.release.opening import load_release
-from cloakgp.release.plan import Plan
+from cloakgp.release.plan import Plan, load_release
 from cloakgp.release.release import Release
 from cloakgp.release.showing import beside, by_class, interval
 from cloakgp.workflow.inputs import is_small

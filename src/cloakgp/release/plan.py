@@ -80,7 +80,8 @@ class Plan(Rule):
     def shown_inputs(self) -> FloatArray:
         """The inputs; or the cells, inducing inputs or points that stand for them."""
         if self.X is not None:
-            return np.asarray(self.X)
+            shown: FloatArray = self.X
+            return shown
         own = self.gp.inducing if self.alone else None
         return self.inputs.X if own is None else np.asarray(own)
 

@@ -28,6 +28,7 @@ from cloakgp.measure.cross_validation import LOSSES
 from cloakgp.measure.measurement import NOISES, Part, measurement_of
 from cloakgp.measure.statistics import Distance
 from cloakgp.private import room
+from cloakgp.release.planner import BOUNDS, HIDES_INPUTS
 
 EPSILON, DELTA = 1.0, 0.05
 LOW, HIGH = 50.0, 170.0  # heights, in cm
@@ -84,11 +85,14 @@ def predictions(
     return Mechanism(plan, kept=kept)
 
 
-def function() -> Mechanism:
-    """A whole function, of rows that are far apart."""
+def function(bound: str) -> Mechanism:
+    """A whole function. Rows are far apart, and as noisy as f varies: then every bound is exact."""
     X = np.array([0.0, 100.0, 200.0])
     gp = GP(EQ(1.0, variance=VARIANCE), VARIANCE, (LOW, HIGH))
-    return Mechanism(gp.plan_function(X, epsilon=EPSILON, delta=DELTA))
+    options: dict[str, Any] = {"basis": X} if bound in HIDES_INPUTS else {}
+    if bound == "varah":
+        options["margin"] = 2 * VARIANCE
+    return Mechanism(gp.plan_function(X, epsilon=EPSILON, delta=DELTA, bound=bound, **options))
 
 
 def bins(noise: str) -> Mechanism:
@@ -188,7 +192,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     "predictions, inducing inputs (fitc)": partial(predictions, inducing=INDUCING, approximation="fitc"),
     "predictions, outcomes on disk": partial(predictions, kept=on_disk),
     "predictions, rows in cells": partial(predictions, inducing=INDUCING, most_cells=4),
-    "function": function,
+    **{f"function, bound {bound}": partial(function, bound) for bound in BOUNDS},
     **{f"bins, {noise} noise": partial(bins, noise) for noise in NOISES},
     **{f"each outcome, {noise} noise": partial(local, noise) for noise in NOISES},
     **{f"selection, {loss} loss": partial(selection, loss) for loss in LOSSES},

@@ -47,11 +47,10 @@ def paper_scale():
     print(f"  {'the paper, its own formula, epsilon = 50 (prints 28.53)':60}{printed:10.2f}")
     gp = cloakgp.GP(EQ(25.0, variance=std**2), 0.3 * std**2, (58.27, 158.27))
     for epsilon in (50.0, 1.0):
-        plan = gp.plan_function(X, epsilon=epsilon, delta=delta)
-        bounds = {"infinity": np.linalg.norm(inverse, np.inf), "paper": one_signed}  # lemma 8
-        for bound, reach in {**bounds, "exact": plan.function.reach * std}.items():
-            words = f"{bound} bound, calibrated for epsilon = {epsilon:g}"
-            print(f"  {words:60}{reach * plan.measurement.noise_scale:10.2f}")
+        for bound in ("infinity", "paper", "exact"):
+            plan = gp.plan_function(X, epsilon=epsilon, delta=delta, bound=bound)
+            scale = plan.function.reach * plan.measurement.noise_scale * std
+            print(f"  {f'{bound} bound, calibrated for epsilon = {epsilon:g}':60}{scale:10.2f}")
 
 
 def generated():

@@ -324,6 +324,7 @@ def _planned(
     X_star = as_points(X_star, "X_star", X.shape[1], given.columns)
     part = designed(
         m,
+        bound="exact",
         objective=float(np.mean((m.noise_scale / m.counts) ** 2)),
         lower_bound=math.inf,  # no better design: one that measures sums of bins has no less noise on any
         iterations=0,

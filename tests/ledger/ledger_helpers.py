@@ -41,9 +41,11 @@ def small_plan(*, epsilon=1.0, delta=0.01, n_outputs=2, **options) -> Plan:
     )
 
 
-def small_function_plan(*, epsilon=1.0, delta=0.01) -> Plan:
+def small_function_plan(bound="exact", *, epsilon=1.0, delta=0.01) -> Plan:
     X = np.linspace(0.0, 1.0, ROWS)[:, None]
-    return GP(EQ(0.5, variance=1e6), 3e5, BOUNDS).plan_function(X, epsilon=epsilon, delta=delta)
+    basis = None if bound == "exact" else np.array([[0.1], [0.5], [0.9]])
+    gp = GP(EQ(0.5, variance=1e6), 3e5, BOUNDS)
+    return gp.plan_function(X, epsilon=epsilon, delta=delta, bound=bound, basis=basis)
 
 
 class Watched:

@@ -29,6 +29,7 @@ from cloakgp.ledger import BudgetExceeded, DatasetExists, Ledger, LedgerError, L
 PLANS = {
     "predictions": small_plan,
     "function": small_function_plan,
+    "hidden inputs": lambda: small_function_plan("input-free"),
 }
 
 

@@ -22,7 +22,7 @@ AUTO = AutoGP((0.0, 4.0), stages=3)
 PLANS = {
     "predictions": lambda: MODEL.plan(X, X_star=STAR, people=IDS, **PROMISE),
     "function": lambda: MODEL.plan_function(X, **PROMISE),
-    "function on a basis": lambda: MODEL.plan_function(X, basis=STAR, **PROMISE),
+    "hidden": lambda: MODEL.plan_function(X, bound="input-free", basis=STAR, **PROMISE),
     "stages": lambda: AUTO.plan(X, X_star=STAR, **PROMISE),
     "stages for people": lambda: AUTO.plan(X, people=IDS, **PROMISE),
     "whole rows": lambda: AUTO.plan_rows(Grid({"x": (0.0, 9.0)}, 6), 40, **PROMISE),
@@ -67,15 +67,16 @@ def test_the_same_question_has_the_same_answer(name, ledger, other_machine, tmp_
     spent = next(entry.number for entry in ledger.entries() if entry.kind == "spent")
     other_machine()
     there = PLANS[name]()
-    assert there.digest != plan.digest
+    assert there.digest != plan.digest or name == "hidden"  # which shows no integers
     assert there.question_digest == plan.question_digest
     again = there.release(*private(name), ledger=ledger, dataset="people", request="one")
     for release in (again, there.recover(ledger, spent), recover_from(ledger, spent)):
         assert answers(release) == answers(first)
         assert release.plan.digest == first.plan.digest
-        np.testing.assert_allclose(release.predict(STAR), first.predict(STAR), rtol=1e-9)
+        ask = "query" if name == "hidden" else "predict"
+        np.testing.assert_allclose(getattr(release, ask)(STAR), getattr(first, ask)(STAR), rtol=1e-9)
         release.save(tmp_path / "release.cloak")
-        assert cloakgp.verify(tmp_path / "release.cloak").proven_delta is not None
+        assert cloakgp.verify(tmp_path / "release.cloak").proven_delta is not None or name == "hidden"
         ledger.verify([release])
     assert [entry.kind for entry in ledger.entries()].count("spent") == 1
 

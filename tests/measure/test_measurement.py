@@ -213,3 +213,39 @@ def matrices_of(q, N, seed):
         np.eye(q)[:, np.zeros(N, dtype=int)],
         np.full((q, N), 1 / math.sqrt(q)) * (1 - 1e-15),
     ]
+
+
+@given(q=st.integers(1, 40), N=st.integers(1, 30), seed=st.integers(0, 10**6))
+def test_the_declared_sensitivity_covers_any_columns_of_norm_one(q, N, seed):
+    mu = calibrate(1.0, 0.01, n_measurements=q)
+    for B in matrices_of(q, N, seed):
+        m = measurement_of(B, UNIT, **PROMISE, mu=mu, full_scale=True)
+        assert m.declared == integers.full_scale_sensitivity(q, m.y_bits, m.matrix_bits)
+        assert m.sensitivity() == m.declared >= exact_sensitivity(m)
+        assert m.sigma >= Fraction(m.declared) / Fraction(mu)
+
+
+@given(q=st.integers(1, 10**9), y_bits=st.integers(1, 30), matrix_bits=st.integers(1, 40))
+def test_the_declared_sensitivity_is_rounding_on_top_of_one(q, y_bits, matrix_bits):
+    """A column of norm 1 rounds to one of norm at most 2^a + sqrt(q)/2 steps."""
+    norm = Fraction(integers.full_scale_sensitivity(q, y_bits, matrix_bits)) / 2**y_bits - 2**matrix_bits
+    assert (2 * norm) ** 2 >= q
+    assert norm <= math.isqrt(q) + 1, "and not much more than that"
+
+
+@pytest.mark.parametrize(("q", "N"), [(1, 1), (3, 40), (7, 5)])
+def test_with_hidden_inputs_lattice_and_noise_depend_on_the_shape_alone(q, N):
+    mu, told = calibrate(1.0, 0.01, n_measurements=q), set()
+    for seed in range(20):
+        for B in matrices_of(q, N, seed):
+            m = measurement_of(B, UNIT, **PROMISE, mu=mu, full_scale=True, hide_inputs=True)
+            told.add((m.y_bits, m.matrix_bits, m.sigma, m.declared, m.sensitivity(), m.mu()))
+            assert worst_sum(m) + 64 * m.sigma < HEADROOM
+    assert len(told) == 1
+
+
+def test_without_hidden_inputs_they_depend_on_the_matrix(C):
+    B = C / np.linalg.norm(C, axis=0)
+    noise = {measurement_of(b, UNIT, **PROMISE, mu=MU).noise_scale for b in (B, B / 2)}
+    bits = {measurement_of(b, UNIT, **PROMISE, mu=MU, full_scale=True).y_bits for b in (B, B * 1e-9)}
+    assert (len(noise), len(bits)) == (2, 2)

@@ -326,6 +326,16 @@ def test_function_of_a_plan_is_its_noise_and_of_a_release_its_values(function):
         assert any(len(h) == 3 and np.allclose(h, values + share * std) for h in heights(ax))
 
 
+def test_function_with_hidden_inputs_shows_its_basis_and_no_inputs():
+    basis = np.linspace(0.0, 90.0, 7)
+    plan = GP_MODEL.plan_function(X, bound="input-free", basis=basis, **PROMISE)
+    for thing in (plan, plan.release(Y)):
+        ax = plots.plot_function(thing, [5.05, 50.05])
+        assert "training inputs" not in words(ax)
+        assert np.array_equal(drawn_line(ax, "basis points (public)")[:, 0], basis)
+        assert not np.isin(np.setdiff1d(X, basis), shown(ax)).any()
+
+
 class Lazy:
     """Inputs of one or two columns that count how many of their rows are read."""
 

@@ -60,12 +60,19 @@ KINDS = {  # of plans whose columns are not simply one for each row of an exact 
 }
 
 
-def small_function_plan(*, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, **options) -> Plan:
-    """A plan of a whole function, as small."""
+def small_function_plan(
+    bound="exact", *, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, **options
+) -> Plan:
+    """A plan of a whole function, as small; for bounds that hide X, on three public points."""
     X = np.linspace(0.0, 1.0, n_rows)[:, None]
     scale = (bounds[1] - bounds[0]) ** 2
-    gp = GP(EQ(0.5, variance=scale), 0.3 * scale, bounds)
-    return gp.plan_function(X, epsilon=epsilon, delta=delta, **options)
+    gp = GP(EQ(0.05 if bound == "varah" else 0.5, variance=scale), 0.3 * scale, bounds)
+    if bound in ("input-free", "varah"):
+        options["basis"] = np.array([[0.1], [0.5], [0.9]])
+    if bound == "varah":
+        off = np.abs(gp.kernel(X)).sum(axis=1) - scale
+        options["margin"] = 0.9 * (1.3 * scale - float(off.max()))
+    return gp.plan_function(X, epsilon=epsilon, delta=delta, bound=bound, **options)
 
 
 @cache

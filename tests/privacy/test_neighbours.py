@@ -29,12 +29,14 @@ from cloakgp import GP, binning
 from cloakgp.data import cells
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ, Constant, Linear, Matern32
+from cloakgp.measure import measurement
 from cloakgp.measure.measurement import LAPLACE, Measurement
 from cloakgp.model.inducing import APPROXIMATIONS
 from cloakgp.private import room
+from cloakgp.release.planner import BOUNDS as FUNCTION_BOUNDS
 
 positive = st.floats(0.05, 20.0)
-KINDS = [*(f"predictions, {design}" for design in DESIGNS), "function"]
+KINDS = [*(f"predictions, {design}" for design in DESIGNS), *(f"function, {one}" for one in FUNCTION_BOUNDS)]
 KINDS += ["windows", "bins", "each row by itself"]
 
 
@@ -97,7 +99,7 @@ def plans(draw, kind):
         levels = draw(st.sampled_from([2, n]))
         noise = np.linspace(noise, 2 * noise, levels)[np.arange(n) % levels]
     if of == "function":
-        return draw(functions(X, X_star, ends, noise, promise)), np.arange(n)
+        return draw(functions(what, X, X_star, ends, noise, promise)), np.arange(n)
     if of == "windows":
         low = np.array(draw(st.lists(st.floats(-1e3, 1e3), min_size=n, max_size=n)))
         ends = low, low + draw(st.lists(st.floats(0.01, 1e3), min_size=n, max_size=n))
@@ -119,13 +121,19 @@ def plans(draw, kind):
 
 
 @st.composite
-def functions(draw, X, X_star, ends, noise, promise):
-    """On the inputs, or on a basis."""
-    gp = GP(draw(kernels()), noise, ends)
-    if draw(st.booleans()):
+def functions(draw, bound, X, X_star, ends, noise, promise):
+    """Of one bound; the kernel's lengthscale is short where rows must be far apart."""
+    stationary = draw(st.sampled_from([EQ, Matern32]))(draw(positive), variance=draw(positive))
+    gp = GP(draw(kernels()) if bound in ("exact", "input-free") else stationary, noise, ends)
+    if bound == "varah":
+        covariance = gp.kernel(X) + np.diag(np.broadcast_to(noise, len(X)))
+        margin = float((2 * np.diag(covariance) - np.abs(covariance).sum(axis=1)).min())
+        assume(margin > 1e-6)
+        promise = {**promise, "margin": margin * draw(st.sampled_from([0.999, 0.1]))}
+    if bound in ("input-free", "varah") or draw(st.booleans()):
         promise = {**promise, "basis": X_star}
     try:
-        return gp.plan_function(X, **promise)
+        return gp.plan_function(X, bound=bound, **promise)
     except ValueError as refused:
         if "too close together" not in str(refused) and "no influence" not in str(refused):
             raise
@@ -162,8 +170,11 @@ def test_no_outcomes_of_anyone_move_a_plan_further_than_its_sensitivity_and_some
     draw = lambda: np.array([data.draw(outcomes_of(*ends)) for ends in zip(*ends_of(plan), strict=True)])  # noqa: E731
     y, mine = draw(), ids == data.draw(st.sampled_from(ids.tolist()))
     check_neighbours(plan, y, np.where(mine, draw(), y))
-    if plan.measurement.people is None or kind in ("bins", "each row by itself"):
+    declared = getattr(plan.certificate, "bound", None) not in (None, "exact")
+    if not declared and (plan.measurement.people is None or kind in ("bins", "each row by itself")):
         check_tight(plan, ids)
+    elif declared:
+        check_neighbours(plan, *worst_neighbours(plan))
 
 
 def test_rows_in_cells_are_clipped_to_their_cells_window(monkeypatch):
@@ -181,12 +192,27 @@ def test_rows_in_cells_are_clipped_to_their_cells_window(monkeypatch):
     assert seen.exact[3] == [0] * m.n_measurements
 
 
+def a_row_that_moves_as_far_as_any(noise=0.3):
+    """One row with k(x, x) = noise, on its own input: the bound without inputs is then exact."""
+    gp = GP(EQ(1.0, variance=noise), noise, (0.0, 1.0))
+    return gp.plan_function([[0.5]], epsilon=1.0, delta=0.01, bound="input-free", basis=[[0.5]])
+
+
+@pytest.mark.parametrize("noise", [1e-3, 0.3, 0.7, 5.0, 1e4])
+def test_the_bound_without_inputs_is_reached_and_not_passed(noise):
+    """1 / (2 sqrt(noise)) is no more than needed, and rounding to integers does not break it."""
+    check_tight(a_row_that_moves_as_far_as_any(noise), np.arange(1))
+
+
 # ---------------------------------------------------------------------------------- planted bugs
 
 
 def test_planted_sensitivity_one_percent_too_small_is_caught(monkeypatch):
-    """Of a plan, of a function, and of bins."""
-    right, made = Measurement.sensitivity, (small_plan(), small_function_plan())
+    """Of a plan, of a function, of the declared one where it is reached, and of bins."""
+    right, made = (
+        Measurement.sensitivity,
+        (small_plan(), small_function_plan(), a_row_that_moves_as_far_as_any()),
+    )
     far = [(plan, worst_neighbours(plan)) for plan in made]
     far += [(small_bins(law), (np.zeros(6), np.eye(6)[3])) for law in BIN_NOISE]
     for plan, pair in far:
@@ -194,6 +220,18 @@ def test_planted_sensitivity_one_percent_too_small_is_caught(monkeypatch):
     monkeypatch.setattr(Measurement, "sensitivity", lambda m: right(m) * 99 // 100)
     for plan, pair in far:
         assert fails(check_neighbours, plan, *pair, because="further than the sensitivity")
+
+
+def test_planted_bound_that_is_too_small_never_becomes_noise(monkeypatch):
+    """A bound below what one row does move is refused, or the integers' own sensitivity is used."""
+    monkeypatch.setattr("cloakgp.release.planner._bound", lambda *args: 1e-3)
+    for bound in ("infinity", "paper", "input-free", "varah"):
+        with pytest.raises(ValueError, match="margin"):
+            small_function_plan(bound)
+    monkeypatch.undo()
+    monkeypatch.setattr(measurement, "full_scale_sensitivity", lambda *args: 1)
+    plan = a_row_that_moves_as_far_as_any()
+    check_neighbours(plan, *worst_neighbours(plan))
 
 
 def test_planted_smaller_noise_is_caught(monkeypatch):

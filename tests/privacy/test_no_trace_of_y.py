@@ -47,6 +47,7 @@ from cloakgp import Plan, Release, binning, estimators
 from cloakgp.kernels import EQ
 from cloakgp.measure.statistics import Distance
 from cloakgp.private import outcomes, room
+from cloakgp.release.planner import BOUNDS as FUNCTION_BOUNDS
 
 pytestmark = pytest.mark.usefixtures("few_models")  # privacy does not depend on how well models are learned
 N = 12
@@ -64,8 +65,8 @@ def a_plan():
     return small_plan(n_rows=N, n_outputs=4, bounds=BOUNDS)
 
 
-def a_function_plan(**options):
-    return small_function_plan(n_rows=N, bounds=BOUNDS, **options)
+def a_function_plan(bound="exact", **options):
+    return small_function_plan(bound, n_rows=N, bounds=BOUNDS, **options)
 
 
 GRID = np.linspace(-0.1, 1.1, 7)[:, None]
@@ -248,8 +249,7 @@ def an_estimator(**options):
 PLANS = {
     "predictions": a_plan,
     **{kind: partial(merged, kind) for kind in KINDS if "merged" in kind},
-    "function": a_function_plan,
-    "function on a basis": partial(a_function_plan, basis=np.array([[0.1], [0.5], [0.9]])),
+    **{f"function, {bound}": partial(a_function_plan, bound) for bound in FUNCTION_BOUNDS},
     **{f"bins, {law}": partial(small_bins, law, n_rows=N, bounds=BOUNDS) for law in BIN_NOISE},
     **{
         f"bins, {curve}": partial(small_bins, n_rows=N, bounds=BOUNDS, predict=curve, kernel=EQ(1.0))
@@ -286,6 +286,20 @@ def test_a_release_its_plan_and_the_library_hold_nothing_of_y(tmp_path, kind, mi
         if kept and made.plan.function is not None:
             made.query(GRID, return_std=True)
         check_no_trace(made, made.plan, secrets, y)
+
+
+@pytest.mark.parametrize("bound", ["input-free", "varah"])
+def test_a_file_that_hides_inputs_holds_neither_them_nor_the_matrix(tmp_path, bound):
+    """What depends on X is withheld; only sums over rows are left (the centre)."""
+    plan, y = a_function_plan(bound), private_outcomes()
+    plan.release(y).save(tmp_path / "file")
+    members = zipfile.ZipFile(tmp_path / "file")
+    assert {"X.npy", "matrix.npy"}.isdisjoint(members.namelist())
+    raw = b"".join(members.read(name) for name in members.namelist())
+    X = np.linspace(0.0, 1.0, N)[1:-1]
+    shared = set(plan.function.points.ravel().tolist())
+    assert not any(struct.pack("<d", v) in raw for v in X if v not in shared)
+    assert not any(struct.pack("<q", int(b)) in raw for b in plan.measurement.matrix.ravel() if abs(b) > 1000)
 
 
 @pytest.mark.parametrize("design", ["mse", "posterior"])

@@ -42,6 +42,10 @@ def function(seed, **options):
     return MODEL.plan_function(X, **options, **PROMISE).release(y)
 
 
+def hidden(seed):
+    return function(seed, bound="input-free", basis=np.linspace(0, 10, 5))
+
+
 def apart(releases, **options):
     return combine(releases, same_data=False, **options)
 
@@ -98,7 +102,7 @@ def check_against_brute(both, releases, gp, same_data=False):
 def same():
     """Of different designs, promises and kinds, all of the same y."""
     changes = {"X_star": [[1.0], [12.0]], "design": "max", "delta": 1e-5}
-    functions = [function(1), function(1, basis=np.linspace(0, 10, 6))]
+    functions = [function(1, bound="infinity"), function(1, basis=np.linspace(0, 10, 6))]
     return [plain(1, design="mse"), plain(1, epsilon=3.0), plain(1, **changes), *functions]
 
 
@@ -359,6 +363,7 @@ APART = {
     ),
     "an insecure one": (lambda two, _: [two[0], insecure()], None, "releases[1]"),
     "other columns": (lambda two, _: [two[0], of_two_columns()], None, "releases"),
+    "hidden inputs": (lambda two, _: [two[0], hidden(4)], None, "releases[1]"),
     "other boxes": (boxes, None, "releases"),
     "other hyperpriors": (with_another_prior, None, "model"),
     **{f"another {name}": (beside((name, value)), None, "model") for name, value in DIFFERENT.items()},
@@ -423,6 +428,7 @@ TOGETHER = {
         for name, changes in OTHER.items()
     },
     "other inputs": lambda same: [same[0], plain(2)],
+    "hidden inputs": lambda same: [same[0], hidden(1)],
     "in stages": lambda same: [same[0], plain(1, given=same[:1])],
 }
 

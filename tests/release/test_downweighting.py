@@ -73,7 +73,7 @@ def test_a_release_is_remodelled_with_it():
     assert np.abs(plain / std - 1).max() > 0.01
 
 
-def test_a_function_takes_it(tmp_path):
+def test_a_function_takes_it_unless_its_inputs_are_hidden(tmp_path):
     plan = model().plan_function(X, **PROMISE)
     expected = downweighted(model(), distinct(X, 0.3)).noise
     np.testing.assert_array_equal(plan.gp.noise, expected)
@@ -81,3 +81,6 @@ def test_a_function_takes_it(tmp_path):
     plan.release(Y).save(tmp_path / "f.cloak")
     assert cloakgp.verify(tmp_path / "f.cloak").proven_delta is not None
     assert np.isfinite(cloakgp.load(tmp_path / "f.cloak").query(X_STAR)).all()
+    for bound in ({"bound": "input-free"}, {"bound": "varah", "margin": 0.02}):
+        with pytest.raises(cloakgp.ArgumentError, match=r"downweight must be None.*X is not to be shown"):
+            model().plan_function(X, basis=np.linspace(0, 10, 5), **bound, **PROMISE)

@@ -101,6 +101,12 @@ def test_another_device_finds_the_same(design):
     assert there.unit == "one person"
 
 
+@pytest.mark.parametrize("bound", ["infinity", "paper", "input-free", "varah"])
+def test_bounds_on_one_row_refuse_people(bound):
+    with pytest.raises(ArgumentError, match="on what one row can do"):
+        MODEL.plan_function(X, bound=bound, people=IDS, **PROMISE)
+
+
 def test_a_function_for_people():
     row, person = MODEL.plan_function(X, **PROMISE), MODEL.plan_function(X, people=IDS, within=0, **PROMISE)
     assert person.unit == "one person"

@@ -235,7 +235,7 @@ def certified(file, part=None, **changes):
 def test_rounding_elsewhere_is_a_warning_and_anything_more_is_refused(file, plan):
     objective = file.certificate["parts"][0]["objective"]
     assert "late digits" in certified(file, {"objective": objective * 1.001, "iterations": 10**6}).check(plan)
-    others = [{"part": {"objective": odd}} for odd in (1.0, "x")]
+    others = [{"part": {name: odd}} for name in ("objective", "bound") for odd in (1.0, "x")]
     others += [{"parts": odd} for odd in ([], 3, [3])] + [{"mu": 0.5 * file.certificate["mu"]}]
     others += [{name: 3} for name in ("epsilon", "delta", "design", "ids", "unit", "extra")]
     for other in others:

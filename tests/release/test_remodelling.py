@@ -50,10 +50,16 @@ def test_its_own_model_is_the_releases_own_predictions(setting, make_plan):
     np.testing.assert_allclose(release.remodel(setting.gp).predict(NEW), release.predict(NEW), atol=1e-9)
 
 
-def test_a_function_is_remodelled_too(setting):
+def test_a_function_is_remodelled_too_unless_it_hides_its_inputs(setting):
     plan = setting.gp.plan_function(setting.X, **PROMISE)
     release = plan.release(setting.y)
     np.testing.assert_allclose(release.remodel(setting.gp).predict(NEW), release.predict(NEW), atol=1e-9)
+    hidden = setting.gp.plan_function(
+        setting.X, bound="input-free", basis=np.linspace(0, 10, 5), **PROMISE
+    ).release(setting.y)
+    for ask in (hidden.learn, lambda: hidden.evidence(setting.gp), lambda: hidden.remodel(setting.gp)):
+        with pytest.raises(ValueError, match="does not show"):
+            ask()
 
 
 def test_what_is_no_model_is_refused(make_plan, setting):

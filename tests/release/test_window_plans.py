@@ -176,10 +176,11 @@ def test_several_releases_combine_and_others_are_refused():
             combine([one, other])
 
 
-def test_a_model_is_learned_where_the_prior_mean_is_one_number():
+def test_a_model_is_learned_about_the_mean():
     release = model().plan(X, X_star=X_STAR, epsilon=50.0, delta=0.01).release(Y)
-    with pytest.raises(ValueError, match="learn: it is for releases whose prior mean is one number"):
-        release.learn()
+    learned = release.learn()
+    assert learned.gp.limits[1] - learned.gp.limits[0] == pytest.approx((2 + 1 + X.max() / 5), rel=1e-6)
+    np.testing.assert_allclose(learned.predict(X_STAR), curve(X_STAR), atol=2.0)
     flat = model(mean=6.0).plan(X, X_star=X_STAR, epsilon=50.0, delta=0.01).release(Y)
     np.testing.assert_allclose(flat.learn().predict(X_STAR[:4]), curve(X_STAR[:4]), atol=2.0)
     plain = model((-5.0, 70.0), 6.0)

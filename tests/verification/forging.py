@@ -94,7 +94,8 @@ PLANS = {
     "people": lambda: SETTING.plan(REPEATED, X_star=X_STAR, people=IDS, **PROMISE),
     "people, cells": lambda: in_cells(SPARSE, people=IDS, within=0.5),
     "function": function(),
-    "function on a basis": function(basis=BASIS),
+    "paper": function(bound="paper"),
+    "hidden": function(bound="input-free", basis=BASIS),
     "function for people": function(people=IDS),
     "staged": lambda: learned(weights=WEIGHTS),
     "after another": lambda: SETTING.plan(
@@ -116,11 +117,12 @@ PLANS = {
 FOR_PEOPLE = ("people", "function for people", "people, cells", "people in stages")
 PEOPLES_ROWS = ("people's whole rows", "people's rows of classes")
 WITH_WINDOWS = ("windows", "cells with windows")
-IN_PART = ("shared columns", *WITH_WINDOWS, *PEOPLES_ROWS)
+IN_PART = ("hidden", "shared columns", *WITH_WINDOWS, *PEOPLES_ROWS)
 PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "inducing, cells")
-FUNCTIONS = ("function", "function on a basis")
+FUNCTIONS = ("function", "paper", "hidden")
 ALONE = tuple(PLANS)[: tuple(PLANS).index("staged")]
 STAGED = tuple(kind for kind in PLANS if kind not in ALONE)
+SHOWN = tuple(kind for kind in ALONE if kind != "hidden")
 FILE = "release file"
 _made: dict[str, bytes] = {}
 

@@ -22,6 +22,7 @@ from forging import (
     KERNEL,
     PEOPLES_ROWS,
     PREDICTIONS,
+    SHOWN,
     STAGED,
     WITH_WINDOWS,
     X,
@@ -71,6 +72,13 @@ def minus_one(words):
 def stretch_longest(manifest, arrays):
     matrix = arrays["matrix_0"]
     matrix[:, int(np.argmax((matrix.astype(float) ** 2).sum(axis=0)))] *= 2
+
+
+def hide(manifest, arrays):
+    """X and the matrix taken out, and the bound said to be one that hides them."""
+    for name in ("X", "matrix_0", "people"):
+        arrays.pop(name, None)
+    part(bound="input-free")(manifest, arrays)
 
 
 def other_people(change):
@@ -245,7 +253,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "insecure": (certificate(insecure=True), Reason.INSECURE, EVERY),
     "a unit of no library": (words(unit="x"), FILE, EVERY),
     "a household": (done(words(unit="one household"), certificate(unit="one household")), Reason.UNIT, SEVEN),
-    "rows that are whole": (protects(ROW), Reason.UNIT, ("mse", "staged", *PEOPLES_ROWS)),
+    "rows that are whole": (protects(ROW), Reason.UNIT, ("mse", "hidden", "staged", *PEOPLES_ROWS)),
     "single outcomes": (protects(OUTCOME), Reason.UNIT, OF_ROWS),
     "people of whole rows": (protects(PERSON_ROWS), Reason.UNIT, ("mse", "staged", *ROWS)),
     "people with one row": (grid(max_rows=1), Reason.UNIT, ROWS),
@@ -268,8 +276,17 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "status as a message": (part(status="y = 3.14, 2.72"), FILE, ALONE),
     "status of a function": (part(status="closed form"), FILE, PREDICTIONS),
     "bound unknown": (part(bound="magic"), Reason.BOUND, ALONE),
-    "X taken out": (lambda m, a: a.pop("X"), FILE, (*SHARED, *FUNCTIONS)),
-    "the matrix taken out": (lambda m, a: a.pop("matrix_0"), FILE, ALONE),
+    "a function's bound": (
+        part(bound="paper"),
+        Reason.BOUND,
+        (*PREDICTIONS, "function for people", "hidden"),
+    ),
+    "the exact bound": (part(bound="exact"), Reason.SENSITIVITY, ("paper",)),
+    "the exact bound of nothing": (part(bound="exact"), Reason.BOUND, ("hidden",)),
+    "a bound of hidden inputs": (part(bound="varah"), Reason.BOUND, forging.SHOWN),
+    "X and the matrix taken out": (hide, Reason.REACH, ("paper",)),
+    "X and the matrix of an exact bound taken out": (hide, Reason.SENSITIVITY, ("function",)),
+    "X and the matrix of people taken out": (hide, Reason.BOUND, ("function for people",)),
     # The promise
     "epsilon a little lower": (certificate(epsilon=0.999), Reason.CALIBRATION, EVERY),
     "epsilon a little higher": (certificate(epsilon=1.001), Reason.CALIBRATION, EVERY),
@@ -288,22 +305,22 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "delta slack by its low bits": (certificate(delta_slack=times(1 + 1e-9)), Reason.DIGITS, EVERY),
     "n_measurements": (certificate(n_measurements=plus(1)), Reason.FIGURE, EVERY),
     "fewer measurements": (certificate(n_measurements=plus(-1)), Reason.FIGURE, STAGED),
-    "n_rows": (certificate(n_rows=plus(1)), FILE, (*ALONE, *PUBLIC)),
+    "n_rows": (certificate(n_rows=plus(1)), FILE, (*SHOWN, *PUBLIC)),
     "n_rows of a grid": (certificate(n_rows=plus(1)), Reason.FIGURE, OF_ROWS),
     "fewer rows of a grid": (grid(size=plus(-1)), Reason.FIGURE, OF_ROWS),
     "fewer rows each": (grid(max_rows=1), Reason.FIGURE, PEOPLES_ROWS),
     "another rule": (words(rule=2), Reason.FIGURE, ALONE),
     "shares of a stage alone": (certificate(shares=[0.5]), FILE, ALONE),
     "stages that were never planned": (certificate(shares=[1.0, 1.0]), FILE, ALONE),
-    "a stage alone with windows": (with_windows, FILE, ALONE),
-    "a stage alone with a noise level": (with_a_noise_level, FILE, ALONE),
+    "a stage alone with windows": (with_windows, FILE, SHOWN),
+    "a stage alone with a noise level": (with_a_noise_level, FILE, SHOWN),
     "kappa of a stage alone": (words(kappa=2.0), FILE, ALONE),
     "a stage alone that was learned": (words(learned=[{}]), FILE, ALONE),
     "parts of stages": (certificate(parts=[{}, {}]), FILE, STAGED),
     "a kind of readout": (readout(kind="magic"), FILE, ALONE),
     "more stages than were planned": (certificate(shares=[0.5]), FILE, ("staged", *OF_ROWS)),
     # A stage's lattice
-    "y_bits down": (both(y_bits=plus(-3)), Reason.SENSITIVITY, ALONE),
+    "y_bits down": (both(y_bits=plus(-3)), Reason.SENSITIVITY, SHOWN),
     "y_bits out of range": (both(y_bits=25), Reason.RANGE, ALONE),
     "matrix_bits out of range": (both(matrix_bits=31), Reason.RANGE, ALONE),
     "bits without end": (both(y_bits=1_000_000), FILE, ALONE),
@@ -313,13 +330,18 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "sigma down": (both(sigma=lambda v: v // 2), Reason.DELTA, ALONE),
     "sigma of the certificate": (part(sigma=times(2)), Reason.FIGURE, ALONE),
     "sigma immense": (both(sigma=10**400), FILE, ALONE),
-    "sensitivity off by one": (minus_one(both), Reason.SENSITIVITY, ALONE),
+    "sensitivity off by one": (minus_one(both), Reason.SENSITIVITY, SHOWN),
     "sensitivity of the certificate": (minus_one(part), Reason.FIGURE, ALONE),
     "sensitivity": (part(sensitivity=times(1 + 1e-15)), Reason.FIGURE, ALONE),
     "noise scale": (part(noise_scale=times(1 + 1e-15)), Reason.FIGURE, ALONE),
     "matrix doubled": (array("matrix_0", times(2)), Reason.SENSITIVITY, (*SHARED, *STAGED)),
     "matrix zero": (array("matrix_0", lambda m: m * 0), Reason.SENSITIVITY, ("mse", "function")),
     "matrix immense": (array("matrix_0", lambda m: m * 0 + 2**40), Reason.SENSITIVITY, ("mse", "function")),
+    "a function's matrix immense": (
+        array("matrix_0", lambda m: m * 0 + 2**40),
+        Reason.ABOVE_BOUND,
+        ("paper",),
+    ),
     "matrix most negative": (
         array("matrix_0", lambda m: np.full_like(m, -(2**63))),
         Reason.SENSITIVITY,
@@ -331,7 +353,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
         Reason.PREDICTIONS,
         ("mse", "shared columns", "inducing", "function"),
     ),
-    "a column for each row": (array("matrix_0", lambda m: m[:, [0, *range(m.shape[1])]]), FILE, ALONE),
+    "a column for each row": (array("matrix_0", lambda m: m[:, [0, *range(m.shape[1])]]), FILE, SHOWN),
     "z out of reach": (entry("z_0", 0, lambda v: 2**62), Reason.OVERFLOW, EVERY),
     "z most negative": (entry("z_0", 0, lambda v: -(2**63)), Reason.OVERFLOW, EVERY),
     # The model
@@ -347,7 +369,8 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "prior mean": (model(mean=0.9), Reason.OFFSET, OFFSETS),
     "kernel variance": (model(kernel=eq(2.0, variance=1.6)), Reason.PREDICTIONS, ("mse", "max")),
     "kernel of a posterior": (model(kernel=eq(2.1, variance=1.5)), Reason.DENOISING, ("posterior",)),
-    "kernel of a function": (model(kernel=Matern32(2.0).to_spec()), Reason.REACH, FUNCTIONS),
+    "kernel of a function": (model(kernel=Matern32(2.0).to_spec()), Reason.REACH, ("function", "paper")),
+    "kernel of a hidden function": (model(kernel=eq(2.1, variance=1.5)), Reason.SHAPE, ("hidden",)),
     "kernel of cells": (model(kernel=eq(2.1, variance=1.5)), Reason.PREDICTIONS, CELLS),
     "a kernel's custom name": (model(kernel={"kind": "Custom", "name": "y = 3.14"}), FILE, ALONE),
     "a kernel that needs more columns": (model(kernel=eq(2.0, active_dims=[3])), Reason.MODEL, SEVEN),
@@ -366,9 +389,9 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "an outcome of a stage alone": (model(outcome="yes/no", bounds=[0.0, 1.0]), FILE, ALONE),
     "X": (entry("X", (3, 0), plus(0.1)), Reason.PREDICTIONS, ("mse", "max", "volume", "inducing")),
     "X of cells": (entry("X", (3, 0), plus(1e-9)), Reason.DIGEST, (*CELLS, "cells")),
-    "X of a function": (entry("X", (3, 0), plus(0.1)), Reason.REACH, FUNCTIONS),
+    "X of a function": (entry("X", (3, 0), plus(0.1)), Reason.REACH, ("function", "paper")),
     "X_star": (entry("X_star", (1, 0), plus(0.1)), Reason.PREDICTIONS, ("mse", "max", *CELLS)),
-    "points": (entry("X_star", (1, 0), plus(0.1)), Reason.SHAPE, ("function",)),
+    "points": (entry("X_star", (1, 0), plus(0.1)), Reason.SHAPE, ("hidden",)),
     "weights scaled": (array("weights", times(3)), Reason.WEIGHTS, EVERY),
     "weights that are ignored": (array("weights", lambda w: [0.5, 0.5, 1, 2]), Reason.WEIGHTS, ("volume",)),
     "weights of a function": (entry("weights", slice(2), lambda w: [0.5, 1.5]), Reason.WEIGHTS, FUNCTIONS),
@@ -379,7 +402,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "lower bound 0": (part(lower_bound=0.0), Reason.RANGE, ALONE),
     "lower bound, with low bits": (part(lower_bound=times(1 - 1e-14)), Reason.DIGITS, ALONE),
     "iterations as a message": (part(iterations=2**62), Reason.RANGE, ALONE),
-    "jitter as a message": (part(jitter=3.14), Reason.JITTER, ALONE),
+    "jitter as a message": (part(jitter=3.14), Reason.JITTER, forging.SHOWN),
     "unbiased": (certificate(unbiased=lambda v: not v), Reason.UNBIASED, ALONE),
     "unbiased stages": (certificate(unbiased=True), FILE, STAGED),
     "reconstruction negated": (
@@ -390,7 +413,9 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "reconstruction scaled": (array("reconstruction_0", times(1.1)), Reason.FIGURE, ("mse", *CELLS)),
     "reconstruction of a function": (array("reconstruction_0", times(1.1)), Reason.SHAPE, FUNCTIONS),
     "bias": (part(bias=1e9), Reason.PREDICTIONS, PREDICTIONS),
-    "bias of a function": (part(bias=1e9), Reason.UNBIASED, ("function",)),
+    "bias of a function": (part(bias=1e9), Reason.UNBIASED, ("function", "paper")),
+    "bias of a hidden function": (part(bias=0.1), Reason.HIDDEN, ("hidden",)),
+    "jitter of a hidden function": (part(jitter=0.1), Reason.HIDDEN, ("hidden",)),
     "offset by its last bit": (
         entry("offset_0", 0, lambda v: np.nextafter(v, 9)),
         Reason.OFFSET,

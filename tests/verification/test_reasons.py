@@ -6,12 +6,13 @@ about y. All else in these files is as it should be.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import forging
 import numpy as np
 import pytest
-from forging import Y, certificate, done, entry, part, rewrite, settle, words
+from forging import X, Y, certificate, done, entry, part, rewrite, scale_noise, settle, words
 
 from cloakgp import VerificationError, verify
 from cloakgp.measure import measurement, statistics
@@ -24,6 +25,14 @@ from cloakgp.verification.reasons import Reason
 
 def plan_of(manifest, arrays):
     return release_of(manifest, arrays).plan
+
+
+def bound_and_numbers(manifest, arrays):
+    """Predictions with the bound of a function, and every number that follows from it."""
+    own = manifest["certificate"]["parts"][0]
+    most = (2 ** own["matrix_bits"] + math.isqrt(len(arrays["z_0"])) + 1) * 2 ** own["y_bits"]
+    scale_noise(manifest, most / own["sensitivity_steps"])  # a little more, for the longer columns
+    settle(manifest, bound="paper", sensitivity_steps=most)
 
 
 def weights_and_objective(manifest, arrays):
@@ -97,7 +106,7 @@ def coarse_lattice(path):
 
 
 def generous_reach(path):
-    """A function whose reach is half as long again as that of its columns."""
+    """A function whose reach is half as long again as its bound says."""
     right = planner._measured
 
     def longer(*arguments):
@@ -106,8 +115,16 @@ def generous_reach(path):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planner, "_measured", longer)
-        forging.function()().release(Y).save(path)
+        forging.function(bound="exact")().release(Y).save(path)
     rewrite(path, lower_bound(1))
+
+
+def longer_than_promised(path):
+    """One row: the exact bound is the paper's, and its column may be two units longer, not three."""
+    plan = forging.SETTING.plan_function(X[:1], bound="paper", **forging.PROMISE)
+    plan.release(Y[:1]).save(path)
+    bits = plan.certificate.matrix_bits
+    rewrite(path, entry("matrix_0", (0, 0), lambda v: 2**bits + 3))
 
 
 def staged(path, **patches):
@@ -186,10 +203,11 @@ ALONE = {  # in which kind of file, and what is changed; or who writes it
     Reason.UNIT: ("mse", done(words(unit="one household"), certificate(unit="one household"))),
     Reason.NEIGHBOURS: ("mse", certificate(neighbours="nothing is changed")),
     Reason.SPEND: ("mse", certificate(spend="release as often as you like")),
-    Reason.BOUND: ("mse", part(bound="paper")),
+    Reason.BOUND: ("mse", bound_and_numbers),
     Reason.RANGE: ("mse", part(iterations=2**62)),
     Reason.DIGITS: ("mse", part(bias=lambda v: v * (1 + 1e-12))),
     Reason.SENSITIVITY: ("mse", one_step_less),
+    Reason.ABOVE_BOUND: longer_than_promised,
     Reason.NOISE_FLOOR: coarse_lattice,
     Reason.OVERFLOW: ("mse", entry("z_0", 0, lambda v: 2**62)),
     Reason.MU: ("after another", words("given", 0, mu=lambda v: v * 0.9)),
@@ -212,6 +230,7 @@ ALONE = {  # in which kind of file, and what is changed; or who writes it
     Reason.REACH: generous_reach,
     Reason.SHAPE: ("function", a_direction_turned),
     Reason.LOWER_BOUND: ("function", lower_bound(0.5)),
+    Reason.HIDDEN: ("hidden", part(bias=0.1)),
     Reason.DIGEST: ("inducing, cells", another_digest),
     Reason.SHARES: shares_above_all,
     Reason.SHARE: less_noise_in_a_stage,

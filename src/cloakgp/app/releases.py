@@ -95,7 +95,9 @@ class Releases:
             "certificate": release.certificate.to_dict(),
             "summary": words.noise_summary(release_files.noise_of(release), record["settings"]["bounds"]),
             "promise": words.promise(release.certificate),
-            "limits": words.limits(release_files.lists_inputs(release), release.plan.unit),
+            "limits": words.limits(
+                release.plan.hides_inputs, release_files.lists_inputs(release), release.plan.unit
+            ),
             "receipt": asdict(release.receipt),
         }
         self._keep(done)

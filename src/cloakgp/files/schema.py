@@ -328,21 +328,23 @@ def table_of(manifest: dict[str, Any]) -> tuple[Columns | None, TableRows | None
     )
 
 
-def wanted(manifest: dict[str, Any], answered: int) -> tuple[set[str], set[str]]:
+def wanted(manifest: dict[str, Any], shown: bool, answered: int) -> tuple[set[str], set[str]]:
     """Names of the arrays that there must be, if so many stages were answered; and of those that may be."""
     model, whole, kind = manifest["model"], GRID in manifest, kind_of(manifest)
+    hidden = whole or (kind == FUNCTION and not shown)
     needed, allowed = {"X_star", "weights"}, set() if whole else {"X", "people"}
     needed |= {name for key, names in _OF_EACH.items() if model.get(key) == PER_ROW for name in names}
-    if manifest["inputs_sha256"] is not None:
-        needed, allowed = needed | _CELLS, allowed | {"rows_each"}
-    elif not whole:
+    if not hidden and manifest["inputs_sha256"] is None:
         needed |= {"X"}
+    elif not hidden:
+        needed, allowed = needed | _CELLS, allowed | {"rows_each"}
     if "prior" in model:
         allowed |= {"inducing"}
     elif model["approximation"] is not None:
         needed |= {"inducing"}
     for number, words in enumerate(manifest["stages"]):
-        own = {"matrix"} | (_WINDOWS if words["windows"] else set())
+        own = _WINDOWS if words["windows"] else set()
+        own = own | ({"matrix"} if whole or not hidden else set())
         own |= {"counts"} if whole and number else set()
         own |= {"centre"} if words["spread"] else set()
         own |= {"z"} if number < answered else set()
@@ -354,7 +356,7 @@ def wanted(manifest: dict[str, Any], answered: int) -> tuple[set[str], set[str]]
 
 def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> None:
     stages, model, N = manifest["stages"], manifest["model"], manifest["certificate"]["n_rows"]
-    needed, allowed = wanted(manifest, len(stages) - plan)
+    needed, allowed = wanted(manifest, "X" in arrays, len(stages) - plan)
     _expect(needed <= set(arrays) <= needed | allowed, "an array is missing, or one is not in the schema")
     shapes = {}
     for name, array in arrays.items():
@@ -374,12 +376,12 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
     _expect(max(used, default=0) < D, "its prior is of no column of X")
     fine = COLUMNS not in manifest or len(manifest[COLUMNS]["inputs"]) == D
     _expect(fine, "the names of its columns make no sense")
-    U = arrays["matrix_0"].shape[1]
+    U = arrays["matrix_0"].shape[1] if "matrix_0" in arrays else 0
     sizes = {"N": N, "R": U if "cells" in arrays else N, "P": P, "D": D, "m": m, "U": U}
     for name, (shape, number) in shapes.items():
         own = sizes
         if number is not None:
-            q = len(arrays[f"matrix_{number}"])
+            q = _measurements(arrays, number)
             curves = 1 if GRID in manifest and number == "0" else n_curves(model)  # rows are counted first
             own = sizes | {"q": q, "z": curves * q + (stages[int(number)]["spread"] is not None)}
         expected = tuple(own[letter] for letter in shape)
@@ -393,3 +395,9 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
     if "rows_each" in arrays:
         fine = PEOPLE in manifest and (arrays["rows_each"] >= 1).all()
         _expect(bool(fine), "rows of each person are for people in cells, who have one at least")
+
+
+def _measurements(arrays: dict[str, Array], number: str) -> int:
+    """Of a stage: as many as its matrix has rows, or what is made of them has columns."""
+    matrix = arrays.get(f"matrix_{number}")
+    return int(arrays[f"reconstruction_{number}"].shape[1]) if matrix is None else len(matrix)

@@ -32,7 +32,7 @@ class Designed:
     noise_scale: float
     """Std of the noise on each measurement."""
     bound: str
-    """How the sensitivity was found: always "exact", from the columns themselves."""
+    """How the sensitivity was found; "exact" except for some function releases."""
     objective: float
     lower_bound: float
     gap: float
@@ -109,7 +109,8 @@ class Certificate:
         """The design in a few words."""
         if self.design == STAGED:
             return f"{len(self.shares)} stage{'s' if len(self.shares) > 1 else ''}"
-        return f"{self.design} design"
+        bound = "" if self.bound == "exact" else f", {self.bound} bound"
+        return f"{self.design} design{bound}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -186,7 +187,6 @@ def designed(measurement: Measurement, **reached: Any) -> Designed:
         )
     reached |= {name: short(reached[name], *how) for name, how in DIGITS.items() if name in reached}
     return Designed(
-        bound="exact",
         sensitivity=steps * m.step,
         noise_scale=m.noise_scale,
         gap=reached["objective"] / reached["lower_bound"] - 1,

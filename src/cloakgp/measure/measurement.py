@@ -266,6 +266,8 @@ def measurement_of(
     people: People | None = None,
     population: Population | None = None,
     part: Part | None = None,
+    full_scale: bool = False,
+    hide_inputs: bool = False,
     any_near: bool = False,
 ) -> Measurement:
     """Quantise measurements B, whose columns have norm at most 1, and scale the noise to the integers.
@@ -274,13 +276,15 @@ def measurement_of(
 
     `groups` says which rows of y each column is for, if it is for more than one, and `people` whose rows they
     are, if the promise is to people: then the columns of one person together are about that long. With
-    `population`, columns are for the cells of its grid. With `any_near` predictions are made from the very
-    integers, so that any matrix near B is about as good: see :func:`cloakgp.measure.statistics.bits_within`.
+    `population`, columns are for the cells of its grid. With `full_scale` the noise is that for columns of
+    norm 1, however short B's are. With `hide_inputs` the lattice does not depend on B either. With `any_near`
+    predictions are made from the very integers, so that any matrix near B is about as good: see
+    :func:`cloakgp.measure.statistics.bits_within`.
     """
     if population is None:
         counts = np.ones(B.shape[1]) if groups is None else groups.counts.astype(np.float64)
         n_rows, each = int(counts.sum()), 1 if people is None else people.most_rows
-        sums = float(_absolute_sums(B, counts).max())
+        sums = float(n_rows) if hide_inputs else float(_absolute_sums(B, counts).max())
         reach = math.sqrt(statistic.change / 4**statistic.y_bits)
         reach *= 1.0 if people is None else _longest_together(B, groups, people)
     else:
@@ -295,6 +299,7 @@ def measurement_of(
         sigma=1,
         epsilon=epsilon,
         delta=delta,
+        declared=full_scale_sensitivity(len(B), y_bits, matrix_bits) if full_scale else 0,
         groups=groups,
         part=part,
         people=people,
@@ -340,6 +345,12 @@ def _longest_together(B: FloatArray, groups: Groups | None, people: People) -> f
 def exact_product(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     """A matrix times a vector, each sum rounded once: the same on every machine, to the last bit."""
     return np.array([math.fsum(row) for row in np.multiply(matrix, vector).tolist()])
+
+
+def full_scale_sensitivity(q: int, y_bits: int, matrix_bits: int) -> int:
+    """Sensitivity of any matrix with columns of norm at most 1: rounding adds at most sqrt(q)/2."""
+    longest: int = 2**matrix_bits + math.isqrt(q) + 1
+    return longest << y_bits
 
 
 def _rounded(B: FloatArray, bits: int) -> IntArray:

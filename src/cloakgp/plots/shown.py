@@ -54,7 +54,7 @@ def public_inputs(plan: Plan) -> tuple[FloatArray, str] | None:
     if plan.X is not None:
         return some_inputs(plan), "training inputs (public)"
     words = "inducing inputs" if plan.alone else "cells of training inputs"
-    return plan.shown_inputs, f"{words} (public)"
+    return plan.shown_inputs, f"{'basis points' if plan.function else words} (public)"
 
 
 def some_inputs(plan: Plan) -> FloatArray:
@@ -110,8 +110,9 @@ def expect_one_curve(shown: Any) -> None:
 
 
 def predict_at(release: Release, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Prediction and its std."""
-    found: tuple[FloatArray, FloatArray] = release.predict(X, return_std=True)
+    """Prediction and its std; of a function that hides its inputs, its values and the std of their noise."""
+    found: tuple[FloatArray, FloatArray]
+    found = release.predict(X, return_std=True) if release.plan.denoises else release.released_at(X)
     return found
 
 
@@ -120,8 +121,11 @@ def interval_at(release: Release, X: FloatArray) -> tuple[FloatArray, FloatArray
 
     Of several classes, (n, K) of each.
     """
-    low, high = np.moveaxis(release.interval(X), -1, 0)
-    return release.predict(X), low, high
+    if release.plan.denoises:
+        low, high = np.moveaxis(release.interval(X), -1, 0)
+        return release.predict(X), low, high
+    mean, std = predict_at(release, X)
+    return mean, mean - TWO_SIDED_95 * std, mean + TWO_SIDED_95 * std
 
 
 # Words

@@ -263,7 +263,9 @@ def prior_std(release: Release, X: FloatArray, which: int | None = None) -> Floa
 
     The level is soon known, and says nothing of one place rather than of another; so it does not count.
     """
-    learned: Any = release.learned
+    learned: Any = release.learned if release.plan.denoises else None
+    if learned is None:
+        return prior_std_of_plan(release.plan, X)
     learned = learned if which is None else learned.each[which]
     each = np.array([_varying(one.gp.kernel, X) for one in learned.posteriors])
     if release.plan.outcome.link is None:
@@ -328,6 +330,8 @@ def _privacy(
     from scipy.interpolate import RegularGridInterpolator
 
     across, up = sides
+    if not release.plan.denoises:
+        return np.ones((len(up), len(across)))
     # At fewer points: it takes longer to work out, and is smoother.
     coarse = [np.linspace(each[0], each[-1], min(len(each), 14)) for each in (up, across)]
     found = release.uncertainty(_over(middle, axes, coarse[1], coarse[0]), include_noise=False)

@@ -18,7 +18,7 @@ from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.data.cells import Cells, fill_cells
 from cloakgp.data.grid import Grid
-from cloakgp.data.merging import distinct
+from cloakgp.data.merging import Inputs, distinct
 from cloakgp.data.people import People, rows_each
 from cloakgp.files import container, reading, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
@@ -34,6 +34,7 @@ from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, Prior, Settin
 from cloakgp.model.inducing import APPROXIMATIONS
 from cloakgp.model.outcome import outcome_named
 from cloakgp.model.windows import RowMeans, evaluated
+from cloakgp.release.readouts import rows_of_function
 from cloakgp.release.stages import Given, Rule, Stage, grid_inputs
 
 _CELLS = {"cells": "centres", "scale": "scale", "counts": "counts", "means": "means", "spreads": "spreads"}
@@ -196,7 +197,7 @@ def plan_parts(
         if arrays["X_star"].shape[1] != len(rule.grid.axes):
             raise ReleaseFileError("release file: its arrays are not for the cells and inputs of the grid.")
     columns = {arrays[name].shape[1] for name in arrays if name.startswith("matrix_")}
-    if columns != {len(rule.inputs)}:
+    if len(rule.inputs) and columns and columns != {len(rule.inputs)}:
         raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
     given, at = [], 0
     for one in manifest["given"]:
@@ -232,22 +233,24 @@ def _rule(manifest: dict[str, Any], arrays: dict[str, Array], c: Certificate, ke
         population = Population(Grid.from_words(grid["axes"]), grid["size"], grid["max_rows"])
         columns = population.grid.columns
     prior = _prior(manifest["model"], arrays, kernel, mean)
-    cells, star = None, arrays["X_star"]
+    cells, X, star = None, arrays.get("X"), arrays["X_star"]
     alone = prior.gp is not None and manifest["stages"][-1]["readout"] is not None
     if population is not None:
         inputs = grid_inputs(population)
     elif "cells" in arrays:
         cells = _cells(manifest, arrays, prior.category_columns(star.shape[1]))
         inputs = prior.gp.seen_in(cells) if prior.gp is not None and alone else cells.inputs
+    elif X is None:
+        inputs = Inputs(star[:0], 0.0, None)
     elif prior.gp is not None and alone:
-        inputs = distinct(arrays["X"], prior.gp.noise, prior.gp.windows)
+        inputs = rows_of_function(prior.gp, X, c.parts[0].bound)
     else:
-        inputs = distinct(arrays["X"], rows_each(people))
+        inputs = distinct(X, rows_each(people))
     return Rule(
         certificate=c,
         prior=prior,
         bounds=tuple(manifest["model"]["bounds"]) if prior.gp is None else prior.gp.limits,
-        X=arrays.get("X"),
+        X=X,
         inputs=inputs,
         X_star=star,
         weights=arrays["weights"],

@@ -74,7 +74,7 @@ class Plan(Rule):
     @property
     def hides_inputs(self) -> bool:
         """Whether it is made not to show the inputs."""
-        return self.grid is not None
+        return self.grid is not None or (self.function is not None and self.X is None)
 
     @property
     def shown_inputs(self) -> FloatArray:
@@ -82,6 +82,8 @@ class Plan(Rule):
         if self.X is not None:
             shown: FloatArray = self.X
             return shown
+        if self.function is not None:
+            return self.function.points
         own = self.gp.inducing if self.alone else None
         return self.inputs.X if own is None else np.asarray(own)
 
@@ -89,6 +91,11 @@ class Plan(Rule):
     def function(self) -> Function | None:
         """How the whole function is read, if that is what will be released."""
         return self.first.readout if isinstance(self.first.readout, Function) else None
+
+    @property
+    def denoises(self) -> bool:
+        """Whether its release has predictions of the model: not if a function hides what they hang on."""
+        return self.function is None or self.X is not None
 
     @property
     def alone(self) -> bool:
@@ -201,7 +208,7 @@ class Plan(Rule):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the plan: the same settings and inputs give the same."""
-        return encoding.digest(self)
+        return encoding.digest(self.shown())
 
     @cached_property
     def question_digest(self) -> str:
@@ -210,8 +217,8 @@ class Plan(Rule):
         return self.digest if found is None else str(found)  # where a function is part of what is asked
 
     def to_bytes(self) -> bytes:
-        """All that answers are read by, for the ledger."""
-        return encoding.encode_plan(self)
+        """All that answers are read by, for the ledger; without the matrix where that would show X."""
+        return encoding.encode_plan(self.shown())
 
     @classmethod
     def from_charged(cls, contents: bytes) -> Plan:
@@ -227,6 +234,14 @@ class Plan(Rule):
         """
         self._check_own()
         atomic.write(path, PlanFile.of(self).encode())
+
+    def shown(self) -> Plan:
+        """The plan as published: without its matrix, which shows X, where X is not to be shown."""
+        if self.function is None or self.X is not None or not self.measurement.matrix.size:
+            return self
+        bare = replace(self.measurement, matrix=frozen(self.measurement.matrix[:, :0]), groups=None)
+        bare = replace(bare, declared=self.measurement.sensitivity())
+        return replace(self, first=replace(self.first, measurement=bare))
 
     # The private step
 
@@ -363,8 +378,9 @@ class Plan(Rule):
             categories = stored.prior.category_columns(self.X.shape[1])
             cells = fill_cells(self.X, cells.centres, cells.scale, self.people, categories)
             inputs = stored.gp.seen_in(cells) if self.alone else cells.inputs
-        groups = None if self.grid is not None else inputs.groups
-        m = replace(stored.measurement, groups=groups, people=self.people)
+        m = stored.measurement
+        if m.matrix.size:
+            m = replace(m, groups=None if self.grid is not None else inputs.groups, people=self.people)
         own: Any = {"X": self.X, "cells": cells, "inputs": inputs, "people": self.people, "rows": self.rows}
         return replace(stored, **own, first=replace(stored.first, measurement=m), question=self.question)
 
@@ -399,7 +415,8 @@ class Plan(Rule):
         if self.cells is not None and self.cells.labels is None:
             return  # read from a file: nothing is measured with it
         check_unit(self.certificate, self.measurement.unit)
-        if self.measurement.n_rows != self.certificate.n_rows:
+        # What is measured has a number of rows of its own, unless it is withheld.
+        if self.measurement.n_rows not in (0, self.certificate.n_rows):
             raise AssertionError("certificate is for another number of rows")
         if self.partition != ("" if self.people is None else self.people.digest):
             raise AssertionError("people are not those whom the plan names")
@@ -410,7 +427,7 @@ class Plan(Rule):
         receipt = known[0].receipt
         entry = None if receipt is None else receipt.entry
         insecure = entry is None and testing.insecure_generator() is not None
-        made = replace(self, certificate=replace(self.certificate, insecure=insecure))
+        made = replace(self.shown(), certificate=replace(self.certificate, insecure=insecure))
         if self.alone:
             answered = (_answered(made.first, known[0]),)
             return Release(made, answered, (Known(self.gp),), frozen(np.ones(1)), receipt)
@@ -482,7 +499,12 @@ class Plan(Rule):
     def _measure(self, stage: Stage, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        return measure(stage.parts, y, missing)
+        answer = measure(stage.parts, y, missing)
+        if self.function is None or self.X is not None:
+            return answer
+        # About the prior mean, where the middle of the bounds would show X.
+        moved: IntArray = np.rint(self.function.heights(stage.measurement, answer) / stage.measurement.step)
+        return moved.astype(np.int64)
 
     # How it is shown
 

@@ -151,6 +151,7 @@ def _differences(fresh: dict[str, Any], stored: dict[str, Any]) -> list[str]:
         pairs = [(fresh["mu"], stored["mu"], "mu")]
         for own, other in zip(fresh["parts"], stored["parts"], strict=True):
             pairs.append((own["objective"], other["objective"], "objective"))
+            wrong += [] if own["bound"] == other["bound"] else ["bound"]
         return wrong + [name for *pair, name in pairs if not math.isclose(*pair, rel_tol=_CLOSE)]
     except (KeyError, TypeError, ValueError):  # which no certificate has
         return [*wrong, "parts"]

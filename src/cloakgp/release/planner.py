@@ -51,9 +51,13 @@ from cloakgp.release.readouts import (
     noise_objective,
     offset,
     relative_weights,
+    rows_of_function,
 )
 from cloakgp.release.settings import Settings
 
+BOUNDS = ("exact", "infinity", "paper", "input-free", "varah")
+HIDES_INPUTS = ("input-free", "varah")
+"""Bounds on how far one row can move a function that do not look at the inputs."""
 UNBIASED = 1e-3  # share of the bounds' width up to which a function counts as the GP's own mean
 _RANK_CUT = 1e-11  # relative to the largest k(x, x)
 
@@ -350,6 +354,7 @@ class Planner:
         proved = noise_variance if solution.unbiased else min(noise_variance, expected_variance)
         part = designed(
             measurement,
+            bound="exact",
             objective=objective,
             lower_bound=solution.lower_bound * proved,
             iterations=solution.iterations,
@@ -436,7 +441,8 @@ def make_function_plan(gp: GaussianProcess, chosen: Settings, table: PublicInput
             "inducing: a function release needs an exact GP. Leave inducing out, or use plan(), whose "
             "release also predicts anywhere."
         )
-    X, basis, calibration = table.X, chosen.basis, chosen.calibration
+    bound, calibration = checks.choice(chosen.bound, "bound", BOUNDS), chosen.calibration
+    X, basis, hidden = table.X, chosen.basis, bound in HIDES_INPUTS
     gp.check_rows(len(X))
     shared = table.shared(len(X))
     n = len(X) if shared is None else shared.n_people
@@ -445,33 +451,43 @@ def make_function_plan(gp: GaussianProcess, chosen: Settings, table: PublicInput
     if basis is not None:
         basis = as_points(basis, "basis", X.shape[1], table.columns)
     low, high = gp.one_pair("a function release")
+    _check(gp, chosen, shared is not None)
     if shared is not None:
         gp = replace(gp, noise=for_people(gp.noise, shared, chosen.within))
     outcome_std = max(high - low, float(np.sqrt(np.min(gp.noise))))
-    for points in (X, basis):
+    for points in (None if hidden else X, basis):  # a refusal would tell of hidden inputs
         if points is not None:
             check_variance(gp.kernel.diag(points), outcome_std)
     gp = downweighted(gp, distinct(X, gp.noise))
-    inputs = distinct(X, gp.noise)
-    B, R, points, reach, jitter = _measured(gp, inputs, basis)
+    inputs = rows_of_function(gp, X, bound)
+    B, R, points, exact, reach, jitter = _measured(gp, inputs, basis, bound, chosen.margin)
+    if exact > reach * (1 + 1e-9):
+        raise ValueError(
+            "margin: the inputs do not keep the promised margin (they are closer together than it says), "
+            "so its bound would not protect y. Promise a smaller margin, or use bound='input-free'."
+        )
     mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
-    m = measurement_of(B / reach, Inside(low, high), epsilon, delta, mu, groups=inputs.groups, people=shared)
+    rows: Any = {"groups": inputs.groups, "people": shared}
+    rows |= {"full_scale": bound != "exact", "hide_inputs": hidden}
+    m = measurement_of(B / reach, Inside(low, high), epsilon, delta, mu, **rows)
     variance = (reach * m.noise_scale) ** 2
     reconstruction = frozen(solve_triangular(R, np.eye(len(R))) * reach)
-    # The largest error at the points themselves, noise aside.
-    matrix = np.asarray(gp.kernel(points)) @ reconstruction
-    bias = largest_bias(gp, smoother_for(gp, inputs, points), m, matrix)
-    found: Any = {"objective": variance, "lower_bound": variance, "jitter": jitter, "bias": bias}
-    part = designed(m, iterations=0, status=CLOSED_FORM, **found)
+    found: Any = {"lower_bound": variance, "jitter": 0.0, "bias": 0.0}
+    if not hidden:
+        # The largest error at the points themselves, noise aside.
+        matrix = np.asarray(gp.kernel(points)) @ reconstruction
+        bias = largest_bias(gp, smoother_for(gp, inputs, points), m, matrix)
+        best = variance * min(1.0, (exact / reach) ** 2)
+        found = {"lower_bound": best, "jitter": jitter, "bias": bias}
+    part = designed(m, bound=bound, objective=variance, iterations=0, status=CLOSED_FORM, **found)
+    unbiased = not hidden and found["bias"] <= UNBIASED * (high - low)
     made = plan_alone(
         gp,
         m,
         Function(gp, points, reconstruction, reach),
-        certify_one(
-            m, mu, part, calibration=calibration, design=FUNCTION, unbiased=bias <= UNBIASED * (high - low)
-        ),
-        X=X,
-        inputs=inputs,
+        certify_one(m, mu, part, calibration=calibration, design=FUNCTION, unbiased=unbiased),
+        X=None if hidden else X,
+        inputs=Inputs(points[:0], 0.0, None) if hidden else inputs,
         X_star=points,
         weights=frozen(np.ones(len(points))),
         within=chosen.within,
@@ -481,11 +497,31 @@ def make_function_plan(gp: GaussianProcess, chosen: Settings, table: PublicInput
     return chosen.attach(made, basis=basis)
 
 
+def _check(gp: GaussianProcess, chosen: Settings, people: bool) -> None:
+    """Raise unless the options go together with the bound."""
+    bound, hidden, (low, high) = chosen.bound, chosen.bound in HIDES_INPUTS, gp.limits
+    adds = "That bound is on what one row can do; bound='exact' adds up a person's rows."
+    cover = "Inputs are not to be shown then: give public points that cover where queries will be made."
+    follow = "Its variances follow from X and would be in the file, and X is not to be shown."
+    promised = "It is a public promise of how far apart inputs are, which only that bound needs."
+    for wrong, name, expected, remedy in (
+        (people and bound != "exact", "people", "must be left out", adds),
+        (hidden and chosen.basis is None, "basis", "must be given", cover),
+        (hidden and not low <= gp.level <= high, "mean", "must lie within the bounds", "Give GP another."),
+        (bound == "varah" and chosen.margin is None, "margin", "must be given", promised),
+        (bound != "varah" and chosen.margin is not None, "margin", "must be left out", promised),
+        (hidden and gp.downweight is not None, "downweight", "must be None", follow),
+    ):
+        if wrong:
+            raise ArgumentError(name, f"{expected} for bound={bound!r}", remedy=remedy)
+
+
 def _measured(
-    gp: GaussianProcess, inputs: Inputs, basis: Any
-) -> tuple[FloatArray, FloatArray, FloatArray, float, float]:
-    """B, R and the points of the docstring above; how far one row can move the function; and the jitter."""
-    X, site, noise = sites(inputs)
+    gp: GaussianProcess, inputs: Inputs, basis: Any, bound: str, margin: Any
+) -> tuple[FloatArray, FloatArray, FloatArray, float, float, float]:
+    """B, R and points as above; how far one row can move the function, the bound on that, and the jitter."""
+    everything = inputs.X, np.arange(len(inputs)), inputs.variances
+    X, site, noise = sites(inputs) if bound == "exact" else everything
     gram = gp.kernel(X, X)
     check_covariance(gram)
     factor, jitter = gentle_cholesky(gram, noise)
@@ -500,18 +536,46 @@ def _measured(
     cross = gp.kernel(points, X)
     B = cho_solve(factor, solve_triangular(R, cross, trans="T").T, check_finite=False).T
     B = B[:, site] * (noise[site] / inputs.variances)  # (q, U)
-    reach = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
-    if reach < 1e-100:
+    exact = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
+    if exact < 1e-100 and bound not in HIDES_INPUTS:
         raise ValueError(
             "basis: the data have no influence on the function at these points, so there is nothing to "
             "release. Choose points nearer to X, or a kernel that reaches further."
         )
-    return B, R, points, reach, jitter
+    return B, R, points, exact, exact if bound == "exact" else _bound(gp, bound, factor, margin), jitter
 
 
-def reach_of(gp: GaussianProcess, X: FloatArray, points: FloatArray) -> float:
-    """How far one row can move a function that stands on these points."""
-    return _measured(gp, distinct(X, gp.noise), points)[3]
+def reaches(gp: GaussianProcess, X: FloatArray, points: FloatArray, bound: str) -> tuple[float, float]:
+    """How far one row can move a function that stands on these points, and the bound on it."""
+    return _measured(gp, rows_of_function(gp, X, bound), points, bound, None)[3:5]
+
+
+def _bound(gp: GaussianProcess, bound: str, factor: Any, margin: Any) -> float:
+    """A bound on how far one unit of y moves f in the kernel's space (proofs: lemma 8)."""
+    if bound == "input-free":
+        return input_free(gp)
+    if gp.kernel.range is None:
+        raise ValueError(
+            f"bound={bound!r} needs a kernel whose values are known to lie in a range; {gp.kernel!r} has "
+            "none. Use bound='exact', which needs no such thing."
+        )
+    low, high = gp.kernel.range
+    size = math.sqrt(max(abs(low), high))
+    if bound == "varah":
+        return size / checks.positive(margin, "margin")
+    inverse = cho_solve(factor, np.eye(len(factor[0])), check_finite=False)
+    if bound == "infinity":
+        return size * float(np.abs(inverse).sum(axis=0).max())
+    if low < 0:
+        raise ValueError(
+            "bound='paper' needs kernel values in [0, v]; this kernel can be negative. Use bound='exact'."
+        )
+    return size * max(float(np.maximum(sign * inverse, 0).sum(axis=0).max()) for sign in (1, -1))
+
+
+def input_free(gp: GaussianProcess) -> float:
+    """The bound that needs neither X nor anything of the kernel."""
+    return 1 / (2 * math.sqrt(float(np.min(gp.noise))))
 
 
 def _spanning(gram: FloatArray, X: FloatArray, name: str) -> FloatArray:

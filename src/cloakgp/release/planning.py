@@ -182,8 +182,10 @@ def plan_function(
     *,
     epsilon: float,
     delta: float | None = None,
+    bound: str = "exact",
     calibration: str = "analytic",
     basis: Any = None,
+    margin: Any = None,
     people: Any = None,
     within: float = 1.0,
     ids: str = ALIKE,
@@ -201,9 +203,18 @@ def plan_function(
         Public inputs of the private outcomes.
     epsilon, delta, calibration
         As for :meth:`plan`.
+    bound : {"exact", "infinity", "paper", "input-free", "varah"}
+        How far one row can move the function. "exact" is best. "infinity" and "paper" are the
+        paper's bounds, scaled to the kernel's variance. "input-free" and "varah" give a noise
+        level that tells nothing of X; they need `basis`.
     basis : (n, D) array, optional
         Public points on which the released function stands instead of X.
-    people, within, ids, columns, missing_inputs
+    margin : float, optional
+        For "varah": a public promise that the inputs are so far apart that in Kff + S every
+        diagonal entry exceeds the sum of the others in its row by at least this much.
+    people, within, ids
+        As for :meth:`plan`; for bound="exact" only, since the others are bounds on one row.
+    columns, missing_inputs
         As for :meth:`plan`.
     """
     return _plan(gp, locals(), kind=FUNCTION)

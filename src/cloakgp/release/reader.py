@@ -37,9 +37,16 @@ _COMPARED = 2**25
 
 @one_blas_thread()
 def learned_from(
-    rule: Rule, own: Sequence[Stage], settings: tuple[Candidate, ...], weights: FloatArray
+    rule: Rule,
+    own: Sequence[Stage],
+    settings: tuple[Candidate, ...],
+    weights: FloatArray,
+    mean: Any = None,
 ) -> Learned:
-    """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
+    """The mixture of these models, each conditioned on all stages, those of earlier releases included.
+
+    Their prior mean is `mean`, or else the middle of where f is.
+    """
     stages = rule.all_stages(own)
     if not stages:
         raise ValueError(
@@ -52,7 +59,8 @@ def learned_from(
     if gp is not None and own and own[0].readout.alone:
         return Learned(settings, weights, odds, (posterior_of(gp, rule, stages, rule.inputs),), rule.columns)
     inducing = () if rule.support is None else (rule.support, "fitc")
-    models = [GaussianProcess(one.kernel, one.noise, rule.latent, rule.middle, *inducing) for one in settings]
+    about = rule.middle if mean is None else mean
+    models = [GaussianProcess(one.kernel, one.noise, rule.latent, about, *inducing) for one in settings]
     law = rule.law
     if not isinstance(law, Linked):
         posteriors = tuple(conditioned(model, rule, stages) for model in models)
@@ -139,7 +147,7 @@ def alternatives(release: Any) -> Callable[[GaussianProcess], Posterior] | None:
     """What gives the posterior of another model, where that is not too much work."""
     plan, gp, inputs = release.plan, release.plan.gp, release.plan.inputs
     wide = len(inputs) * (len(inputs) if gp.inducing is None else len(gp.inducing))
-    if wide > _COMPARED:
+    if not 0 < wide <= _COMPARED:
         return None
     return lambda other: posterior_of(
         other, plan, release.stages, replace(inputs, noise=other.noise_of(inputs.groups))
@@ -151,6 +159,7 @@ def remodelled(release: Any, gp: Any) -> Posterior | Learned:
     if not isinstance(gp, GaussianProcess):
         raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
     rule, outcome = release.rule, release.rule.outcome
+    _check_shown(rule)
     if gp.outcome != outcome.name:
         raise ArgumentError("gp", f"must be of {outcome.plural}, as the release is", gp.outcome)
     if gp.classes and gp.classes != outcome.classes:
@@ -176,6 +185,7 @@ def remodelled(release: Any, gp: Any) -> Posterior | Learned:
 def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
     """What another hyperprior learns from what was released: see :meth:`Release.learn`."""
     plan, outcome = release.plan, release.plan.outcome
+    _check_shown(plan)
     support = plan.support
     if prior is None:
         prior = Hyperprior(categories=() if plan.columns is None else plan.columns.categories)
@@ -185,10 +195,21 @@ def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
         prior = LearnedGP(plan.bounds, outcome=outcome.name, classes=outcome.classes, prior=prior).prior
     if plan.alone:  # from bounds and the inputs' ranges alone, whatever the model that was known
         support = support_points(plan.inputs.X, None, prior.category_columns(plan.inputs.X.shape[1]))
-        if not isinstance(plan.gp.mean, float):
-            raise ValueError("learn: it is for releases whose prior mean is one number; this one's is not.")
-    rule = replace(plan, prior=prior, support=support)
+    rule, stages, mean = replace(plan, prior=prior, support=support), release.stages, None
+    if plan.alone and not isinstance(plan.gp.mean, float):
+        # Learned is how outcomes differ from the mean. Less it, outcomes in windows that are less it, too,
+        # are the same integers.
+        m, windows, mean = plan.measurement, rule.inputs.windows, plan.gp.mean
+        lower, upper = (frozen(windows[:, edge] - windows[:, 2]) for edge in (0, 1))
+        less = replace(m, statistic=replace(m.statistic, lower=lower, upper=upper))
+        rule = replace(rule, bounds=(float(lower.min()), float(upper.max())))
+        stages = (replace(stages[0], measurement=less),)
     session = rule.session()
-    for stage in release.stages:
+    for stage in stages:
         session.learn(stage)
-    return learned_from(session.rule, release.stages, session.state.settings, session.state.weights)
+    return learned_from(session.rule, release.stages, session.state.settings, session.state.weights, mean)
+
+
+def _check_shown(plan: Rule) -> None:
+    if not len(plan.inputs):
+        raise ValueError("another model needs the inputs X and the matrix, which this release does not show.")

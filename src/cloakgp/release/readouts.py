@@ -18,6 +18,7 @@ from cloakgp.core.errors import ArgumentError
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.data.chunks import in_threads
 from cloakgp.data.inputs import as_points
+from cloakgp.data.merging import Inputs, distinct
 from cloakgp.designs import DESIGNS, MEAN, VOLUME
 from cloakgp.files.container import Array
 from cloakgp.measure.measurement import Measurement, exact_product
@@ -141,6 +142,9 @@ class Function:
 
     def expected(self, plan: Plan) -> tuple[FloatArray, FloatArray]:
         """(P,) variances of f at the points, after the release and if y were known."""
+        if plan.X is None:
+            noise = self.noise_at(plan, self.points) ** 2
+            return noise, np.zeros_like(noise)
         std = plan.unanswered.predict(self.points, return_std=True)[1]
         return std**2, plan.unanswered.known_variance(self.points)
 
@@ -198,6 +202,11 @@ def readout_of(
         return Means(arrays["reconstruction"], arrays["offset"], arrays["gp_std"])
     assert gp is not None
     return Function(gp, points, arrays["reconstruction"], words["reach"])
+
+
+def rows_of_function(gp: GaussianProcess, X: FloatArray, bound: str) -> Inputs:
+    """Equal rows once, unless a bound looks at all of them, or their number is not to be shown."""
+    return distinct(X, gp.noise, gp.windows) if bound == "exact" else Inputs(X, gp.noise, None)
 
 
 def rounded_std(std: Array) -> Array:

@@ -99,6 +99,11 @@ class Release:
     @cached_property
     def learned(self) -> Learned:
         """The mixture over what was learned, given all answers; print it for a table."""
+        if not self.plan.denoises:
+            raise ValueError(
+                "predict: denoised predictions need the inputs X, which this release does not show. "
+                "Use query."
+            )
         return reader.learned_from(self.rule, self.stages, self.settings, self.weights)
 
     # What was released

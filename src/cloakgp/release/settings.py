@@ -80,7 +80,9 @@ class Settings:
     device: str | None = None
     given: Sequence[Any] = ()
     windows: float | None = None
+    bound: str = "exact"
     basis: Any = None
+    margin: float | None = None
     columns: Columns | None = None
     missing_inputs: str = "error"
     grid: Grid | None = None

@@ -124,7 +124,8 @@ class Stage:
         arrays: dict[str, Any] = {**own}
         words: dict[str, Any] = {**_lattice_words(m), "windows": self.line is not None, "readout": readout}
         words["spread"] = None
-        arrays["matrix"] = m.matrix
+        if m.matrix.size:
+            arrays["matrix"] = m.matrix
         if m.population is not None and m.groups is not None:
             arrays["counts"] = m.counts
         if self.line is not None:
@@ -182,6 +183,9 @@ class Stage:
         statistic: Statistic = Present()
         if whole is None or number:
             statistic = rule.statistic(arrays.get("lower", limits[0]), arrays.get("upper", limits[1]))
+        matrix = arrays.get("matrix")
+        if matrix is None:
+            matrix = np.zeros((arrays["reconstruction"].shape[1], 0), dtype=np.int64)
         spread, told, line = None, words["spread"], None
         if "slope" in arrays:
             line = Line(arrays["slope"], arrays["shift"], arrays["extra"])
@@ -191,7 +195,7 @@ class Stage:
             distance = Distance(*rule.bounds, centre=centre, limit=told["limit"])
             spread = measured(told, ones, distance, spread_share)
         return cls(
-            measured(words, arrays["matrix"], statistic, share),
+            measured(words, matrix, statistic, share),
             spread,
             line,
             readout_of(words["readout"], arrays, rule.prior.gp, rule.X_star),

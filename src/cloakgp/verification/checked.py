@@ -141,11 +141,12 @@ def verify(
         If the signature does not fit, or `signed_by` asks for one that is not there.
     """
     manifest, arrays, signature = reading.read(path)
-    claim = manifest["certificate"]
-    if X is not None and schema.GRID in manifest:
+    claim, alone = manifest["certificate"], manifest["stages"][-1]["readout"]
+    hidden = schema.GRID in manifest or (alone is not None and not {"X", "cells"} & arrays.keys())
+    if X is not None and hidden:
         said = ": this file does not show its inputs, so X cannot be compared; leave it out."
         raise ValueError(Message(Argument("X"), said))
-    guarantee.check_words(manifest)
+    guarantee.check_words(manifest, arrays)
     columns, rows = schema.table_of(manifest)
     people = same_ids(people, X, rows)
     if X is not None:
@@ -193,22 +194,22 @@ def _check_contents(
         release = release_of(manifest, arrays, kernel)
     if X is not None and "X" in arrays:
         replay.compare(arrays["X"], X)
-    rule, labels = release.plan.rule, None
+    rule, has_matrix, labels = release.plan.rule, "matrix_0" in arrays, None
     if rule.cells is not None:
         labels = _labels_of_cells(rule, arrays, X, people, found)
     elif rule.X is not None:
         groups = rule.inputs.groups
         labels = np.arange(len(rule.inputs)) if groups is None else groups.labels
-    counts = np.asarray(rule.inputs.counts).astype(np.int64)
-    rows = guarantee.Rows.of(manifest, counts, labels, people)
+    counts = rule.inputs.counts if has_matrix else np.zeros(0)
+    rows = guarantee.Rows.of(manifest, np.asarray(counts).astype(np.int64), labels, people)
     proven = guarantee.check_guarantee(manifest, arrays, rows)
-    if schema.PEOPLE in manifest and (people is None or labels is None):
+    if schema.PEOPLE in manifest and (people is None or labels is None) and has_matrix:
         held = "the file holds only the digest of who has which rows"
         found.lack(f"{SENSITIVITY}: {held}", Phrase.GIVE_PEOPLE)
     custom = kernel is None and is_custom(manifest["model"].get("kernel", {"kind": ""}))
     alone = release.plan.alone
     reasons.refuse(alone and manifest["rule"] != staging.RULE, Reason.FIGURE, "rule")
-    _add_promise(release, len(manifest["given"]), found)
+    _add_promise(release, has_matrix, len(manifest["given"]), found)
     if custom:
         what = _PREDICTIONS if alone else replay.WINDOWS
         found.lack(f"{what}: the kernel is a custom one", Phrase.GIVE_KERNEL)
@@ -244,12 +245,16 @@ def _labels_of_cells(rule: Rule, arrays: Arrays, X: Any, people: Any, found: Fin
     return labels
 
 
-def _add_promise(release: Release, earlier: int, found: Findings) -> None:
+def _add_promise(release: Release, has_matrix: bool, earlier: int, found: Findings) -> None:
     """What was checked of the promise itself."""
     made, planned = len(release.stages), release.plan.stages
     if release.plan.alone:
         found.checked.append("noise scale, mu, epsilon and delta")
-        found.checked.append("integer sensitivity, from the matrix")
+        if has_matrix:
+            found.checked.append("integer sensitivity, from the matrix")
+        else:
+            withheld = "the matrix is withheld, so only the custodian can; a signature vouches"
+            found.unchecked.append(f"{SENSITIVITY}: {withheld}")
         return
     stages = f"{made} stage{'s' if made > 1 else ''}{f' of {planned} planned' if made < planned else ''}"
     said = "integer sensitivity, noise scale and mu of each, from its matrix, within its share"

@@ -24,6 +24,7 @@ from cloakgp.measure.sensitivity import MOST_COUNTED
 from cloakgp.measure.statistics import COUNT_BITS
 from cloakgp.measure.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
 from cloakgp.posterior.staging import SCALE_SHARE
+from cloakgp.release.planner import HIDES_INPUTS
 from cloakgp.release.staged_planner import most_numbers, most_row_numbers
 from cloakgp.verification import reasons
 from cloakgp.verification.exact import (
@@ -86,8 +87,8 @@ class Lattice(NamedTuple):
     reach: int
 
 
-def check_words(manifest: Words) -> None:
-    """The terms of the promise: the unit is what the contents can protect."""
+def check_words(manifest: Words, arrays: Arrays) -> None:
+    """The terms of the promise: the unit is what the contents can protect, and the bound is one for it."""
     claim, own = manifest["certificate"], PERSON if PEOPLE in manifest else OUTCOME
     if GRID in manifest:
         own = ROW if manifest[GRID]["max_rows"] is None else PERSON_ROWS
@@ -95,7 +96,12 @@ def check_words(manifest: Words) -> None:
     reasons.refuse(claim["unit"] != own.name, Reason.UNIT)
     reasons.refuse(claim["neighbours"] != own.neighbours, Reason.NEIGHBOURS)
     reasons.refuse(claim["spend"] != SPEND, Reason.SPEND)
-    reasons.refuse(any(part["bound"] != "exact" for part in claim["parts"]), Reason.BOUND)
+    bounds: tuple[str, ...] = ("exact",)
+    if claim["design"] == FUNCTION and "X" not in arrays:
+        bounds = () if PEOPLE in manifest else HIDES_INPUTS  # which are on what one row can do
+    elif claim["design"] == FUNCTION and PEOPLE not in manifest:
+        bounds = ("exact", "infinity", "paper")
+    reasons.refuse(any(part["bound"] not in bounds for part in claim["parts"]), Reason.BOUND)
 
 
 def check_guarantee(manifest: Words, arrays: Arrays, rows: Rows) -> float:
@@ -204,15 +210,23 @@ def _is_claimed(manifest: Words, rows: Rows) -> bool:
 
 def _of_outcomes(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: str) -> Lattice:
     """Of a stage's measurements: lemmas 19 and 22."""
-    words, matrix = manifest["stages"][number], arrays[f"matrix_{number}"]
+    words, matrix = manifest["stages"][number], arrays.get(f"matrix_{number}")
     several = n_curves(manifest["model"]) > 1
     change = 2 if several else 1  # of integers, squared, in units of 4^y_bits: from one class to another
     check_numbers(words, f"{where}: ")
-    longest, reach = longest_squared(matrix), largest_sum(matrix, rows.counts)
-    if rows.people is not None and rows.labels is not None:
-        longest = longest_together(matrix, rows.labels, rows.people, signs=not several)
-    found = root_rounded_up(change * longest * 4 ** words["y_bits"])
-    steps = words["sensitivity_steps"] if _is_claimed(manifest, rows) else found
+    steps, reach = words["sensitivity_steps"], 0
+    if matrix is not None:
+        longest, reach = longest_squared(matrix), largest_sum(matrix, rows.counts)
+        if rows.people is not None and rows.labels is not None:
+            longest = longest_together(matrix, rows.labels, rows.people, signs=not several)
+        found = root_rounded_up(change * longest * 4 ** words["y_bits"])
+        steps = steps if _is_claimed(manifest, rows) else found
+    if words["readout"] is not None and manifest["certificate"]["parts"][0]["bound"] != "exact":
+        # Noise for the longest columns that were promised: of norm 1, and what rounding can add.
+        q = len(arrays[f"z_{number}"])
+        most = (2 ** words["matrix_bits"] + math.isqrt(q) + 1) * 2 ** words["y_bits"]
+        reasons.refuse(matrix is not None and steps > most, Reason.ABOVE_BOUND)
+        steps = most
     return Lattice(words, steps, reach * 2 ** words["y_bits"])
 
 

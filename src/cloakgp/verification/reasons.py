@@ -23,6 +23,7 @@ class Reason(StrEnum):
     RANGE = "a number in its certificate is out of range"
     DIGITS = "a number in it has more digits than this library writes"
     SENSITIVITY = "its sensitivity is not that of its columns"
+    ABOVE_BOUND = "its sensitivity is above the bound that it names"
     NOISE_FLOOR = "its noise is too small for the lattice's proof"
     OVERFLOW = "its integers could overflow"
     MU = "its mu does not follow from its sensitivity and noise"
@@ -45,9 +46,10 @@ class Reason(StrEnum):
     STD = "its GP std is not the model's"
     JITTER = "its jitter is not one that this library adds"
     # Whole functions
-    REACH = "its reach is not that of its columns"
+    REACH = "its reach is not its bound's"
     SHAPE = "its reconstruction is not its points'"
-    LOWER_BOUND = "its lower bound is not its objective"
+    LOWER_BOUND = "its lower bound is not that of its bound"
+    HIDDEN = "it tells of inputs that it says it hides"
     # Stages
     SHARES = "its stages' shares add up to more than the promise"
     SHARE = "a stage's noise does not belong to its share of the promise"

@@ -94,27 +94,33 @@ def lists_inputs(release: Release) -> bool:
 
 
 def can_denoise(release: Release) -> bool:
-    """Whether denoised predictions are possible: they need a kernel that the file holds."""
-    return not is_custom(release.plan.gp.kernel.to_spec())
+    """Whether denoised predictions are possible: they need X or its box, and a kernel that the file holds."""
+    plan = release.plan
+    return (plan.grid is not None or not plan.hides_inputs) and not is_custom(plan.gp.kernel.to_spec())
 
 
 def predictions(
     release: Release, X: FloatArray, level: float = 0.95, include_noise: bool = False
 ) -> dict[str, FloatArray]:
-    """Denoised mean, std and interval at `X`: free.
+    """Mean, std and interval at `X`: denoised; or the function itself where X is hidden. Free.
 
     Of several classes, each one's probability by its name, with its std and interval.
 
-    The interval holds with probability `level` if the model is right.
+    The interval holds with probability `level` if the model is right. For a function that hides X it is
+    about the privacy noise alone.
     """
-    mean, std = release.predict(X, return_std=True, include_noise=include_noise)
-    if release.plan.alone:
+    if not release.plan.alone:  # the law of a mixture is not normal, and stays where outcomes can be
+        mean, std = release.predict(X, return_std=True, include_noise=include_noise)
+        lower, upper = np.moveaxis(release.interval(X, level, include_noise=include_noise), -1, 0)
+        if mean.ndim > 1:
+            return by_class(release.classes, mean, std=std, lower=lower, upper=upper)
+        return {"mean": mean, "std": std, "lower": lower, "upper": upper}
+    if not release.plan.hides_inputs:
+        mean, std = release.predict(X, return_std=True, include_noise=include_noise)
         return normal(mean, std, level)
-    # The law of a mixture is not normal, and stays where outcomes can be.
-    lower, upper = np.moveaxis(release.interval(X, level, include_noise=include_noise), -1, 0)
-    if mean.ndim > 1:
-        return by_class(release.classes, mean, std=std, lower=lower, upper=upper)
-    return {"mean": mean, "std": std, "lower": lower, "upper": upper}
+    if include_noise:
+        raise InputError("a new outcome's scatter cannot be added: this release does not show its inputs.")
+    return normal(*release.released_at(X), level)
 
 
 def normal(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatArray]:

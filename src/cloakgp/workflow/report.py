@@ -84,7 +84,7 @@ def html(
         "pictures": "\n".join(_figure(one) for one in shown if one not in later),
         "fit": "" if fit is None else _paragraph("fits" if fit.fits else "unchecked", fit.words),
         "promised": _each("p", words.promise(c)),
-        "limits": _each("li", words.limits(releases.lists_inputs(release), plan.unit)),
+        "limits": _each("li", words.limits(plan.hides_inputs, releases.lists_inputs(release), plan.unit)),
         "noise": _noise(release, own.units),
         "budget": _budget(release, ledger),
         "settings": "".join(map(_row, words.settings_rows(plan, inputs, output))),

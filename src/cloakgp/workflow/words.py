@@ -73,10 +73,12 @@ _OF_UNIT = {
 """What could have been otherwise, what nobody can tell, what is protected, and what is not."""
 
 
-def limits(lists_inputs: bool = True, unit: str = OUTCOME.name) -> list[str]:
+def limits(hides_inputs: bool = False, lists_inputs: bool = True, unit: str = OUTCOME.name) -> list[str]:
     """What is not promised to whom a unit of protection names."""
     listed = "they are in the release file as they are"
     shown = f"The inputs are public: {listed if lists_inputs else _SUMS}, and so is the number of rows."
+    if hides_inputs:
+        shown = "The inputs are not in the file, but a row's input is not itself protected."
     if unit in (ROW.name, PERSON_ROWS.name):
         counted = "rows" if unit == ROW.name else "people"
         shown = (

@@ -30,6 +30,9 @@ Columns, of outcomes that are held out and clipped to the bounds:
     noise         std of outcomes about f, as learned
     seconds       of plan and release, and cpu_seconds of the processor
 
+In the summary, "none" is the better method without privacy on the same splits: its R², and its bias, which
+is that of the splits; "rival" is the best method with privacy that is not ours.
+
 The error of f itself cannot be seen in real data. So the forecast is compared in three ways, each a ratio
 that should be about 1. With the outcomes' scatter: sqrt(forecast² + noise²) to the RMSE; it says little where
 the noise is large. Plain: forecast to the RMSE; it is below 1 where outcomes are noisy. With the excess:
@@ -303,7 +306,7 @@ def show_auto(found, epsilon):
     print(f"\nε = {epsilon:g}, AutoGP; ! marks coverage below 90 % and a bias beyond both 5 % and two errors")
     print(
         f"  {'':12}{'kind':7}{'rows':>6}{'R²':>7}{'expl.':>7}{'none':>7}{'rival':>7} {'':7}{'cover':>7}"
-        f"  {'worst half':26}{'bias':>8}{'':9}{'scatter':>9}{'plain':>8}{'excess':>8}{'cpu s':>7}"
+        f"  {'worst half':26}{'bias':>8}{'':8}{'none':>8}{'scatter':>9}{'plain':>8}{'excess':>8}{'cpu s':>7}"
     )
     rows = [summary_of(found, name, epsilon) for name in names]
     for row in rows:
@@ -348,12 +351,9 @@ def summary_of(found, name, epsilon):
     forecast, noise, square = (
         np.mean([line[c] ** 2 for line in lines]) for c in ("forecast", "noise", "rmse")
     )
-    without = [
-        np.mean([one["rmse"] ** 2 for one in splits_of(found, name, m, epsilon)])
-        for m in WITHOUT
-        if m in others
-    ]
-    excess = square - min(without, default=np.nan)
+    without = [some for method in WITHOUT if (some := splits_of(found, name, method, epsilon))]
+    squares = [np.mean([line["rmse"] ** 2 for line in some]) for some in without]
+    excess = square - min(squares, default=np.nan)
     half, where = worst_half(lines)
     columns = ("r2", "explained", "bias", "coverage", "cpu_seconds")
     return {column: mean_of(lines, column) for column in columns} | {
@@ -363,6 +363,7 @@ def summary_of(found, name, epsilon):
         "others": others,
         "half": half,
         "where": where,
+        "bias_without": mean_of(without[np.argmin(squares)], "bias") if without else np.nan,
         "bias_se": np.sqrt(np.mean([line["bias_se"] ** 2 for line in lines]) / len(lines)),
         "scatter": np.sqrt((forecast + noise) / square),
         "plain": np.sqrt(forecast / square),
@@ -383,7 +384,7 @@ def words_of(row):
     return (
         f"{row['name']:12}{row['kind']:7}{row['rows']:6}{row['r2']:7.3f}{row['explained']:7.3f}{none:7.3f}"
         f"{rival:7.3f} {which:7}{covered:>7}  {worst:26}{row['bias']:+8.1%}{biased}± {row['bias_se']:5.1%}"
-        f"{row['scatter']:9.2f}{row['plain']:8.2f}{row['excess']:8.2f}{row['cpu_seconds']:7.1f}"
+        f"{row['bias_without']:+8.1%}{row['scatter']:9.2f}{row['plain']:8.2f}{row['excess']:8.2f}{row['cpu_seconds']:7.1f}"
     )
 
 

@@ -26,7 +26,6 @@ import cloakgp
 from cloakgp.app import routes_people as people
 from cloakgp.app import routes_releases as releases
 from cloakgp.app.accounts import Accounts
-from cloakgp.app.connections import Connections, ListeningSocket, protocol_of
 from cloakgp.app.errors import add_handlers, not_found
 from cloakgp.app.folder import Folder
 from cloakgp.app.guard import Guard
@@ -154,7 +153,6 @@ def serve(
     with folder.claimed():
         anywhere = behind_proxy or not near
         state = State(folder.path, ledger, limits=limits, any_host=anywhere, host=host, demo=demo)
-        connections = Connections(state.limits, exempt=_PROXY if behind_proxy else ())
         certificate, key = tls or (None, None)
         config = uvicorn.Config(
             create_app(state),
@@ -163,18 +161,17 @@ def serve(
             server_header=False,
             proxy_headers=behind_proxy,
             forwarded_allow_ips=_PROXY,
-            http=protocol_of(connections),
+            http="h11",
             ws="none",
-            loop="asyncio",  # the limits on connections need its sockets
+            h11_max_incomplete_event_size=32 * 2**10,  # bytes of a request's headers
+            limit_concurrency=state.limits.connections,
             timeout_keep_alive=state.limits.idle_seconds,
             timeout_graceful_shutdown=60,
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        with ListeningSocket(
-            connections, socket.create_server((host, port), family=family, backlog=2048)
-        ) as listening:
+        with socket.create_server((host, port), family=family, backlog=2048) as listening:
             shown = f"[{host}]" if ":" in host else host
             address = f"{'https' if tls else 'http'}://{shown}:{listening.getsockname()[1]}"
             print(f"cloakgp app at {address}, data in {state.folder.path}", file=sys.stderr)

@@ -158,8 +158,7 @@ class Planning:
                 labels = self._uploads.people(path, asked.people, asked.encoding, asked.ids).labels
             with public_work():
                 inputs = as_inputs(found.X, labels, found.columns, asked.missing_inputs)
-                people = inputs.shared(len(inputs.X))
-                n = len(inputs.X) if people is None else people.n_people
+                people, n = inputs.shared(len(inputs.X)), inputs.size
                 where = asked.test_points(found.columns, inputs.X)
                 own = asked.people if asked.people not in found.columns.names else None
                 columns = replace(found.columns, response=asked.output, people=own or "")

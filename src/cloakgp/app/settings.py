@@ -465,8 +465,7 @@ def coded(column: Column, cells: Sequence[Any], what: str = "points") -> FloatAr
     if not any(isinstance(cell, str) for cell in cells):
         return np.asarray(cells, dtype=np.float64)
     table = Table({column.name: Cells(objects(level(column, cell) for cell in cells))})
-    numbers: FloatArray = Columns((column,)).numbers(table, what)[:, 0]
-    return numbers
+    return np.asarray(Columns((column,)).numbers(table, what)[:, 0])
 
 
 def level(column: Column, cell: Any) -> Any:

@@ -39,8 +39,7 @@ def read_numbers(path: PathLike, column: str, form: Format | None = None) -> Flo
     cells = _parquet(path, column) if is_parquet(path) else _csv_numbers(path, column, form or detect(path))
     if not (pyarrow.types.is_boolean(cells.type) or pyarrow.types.is_primitive(cells.type)):
         raise irregular(path)
-    numbers: FloatArray = cells.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return numbers
+    return np.asarray(cells.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
 def read_texts(path: PathLike, column: str, form: Format | None = None) -> Any:
@@ -80,8 +79,7 @@ def read_ids(path: PathLike, column: str, form: Format | None = None, how: str =
         own = same_id(text)
         if not names_nobody(own):
             found[code] = known.setdefault(own if how == ALIKE else text, len(known))
-    numbers: FloatArray = found[encoded.indices.fill_null(len(found) - 1).to_numpy(zero_copy_only=False)]
-    return numbers
+    return np.asarray(found[encoded.indices.fill_null(len(found) - 1).to_numpy(zero_copy_only=False)])
 
 
 def _csv_ids(path: PathLike, column: str, form: Format | None) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,8 +21,8 @@ class Blocks:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.ends = np.cumsum(np.asarray(sizes, dtype=np.intp), dtype=np.intp)
-        self._kept: dict[int, Future[Any]] = {}
-        self._lock = Lock()
+        self._kept: dict[int, Any] = {}
+        self._loading = [Lock() for _ in sizes]
 
     def load(self, block: int) -> Any:
         """The rows of one block."""
@@ -62,21 +61,13 @@ class Blocks:
         return joined(parts)[np.argsort(np.argsort(which, kind="stable"))]
 
     def _block(self, block: int) -> Any:
-        with self._lock:
-            task = self._kept.get(block)
-            mine = task is None
-            if task is None:
-                task = self._kept[block] = Future()
-                while len(self._kept) > 8:  # blocks: rows are read a little at a time, by several threads
-                    del self._kept[next(iter(self._kept))]
-        if mine:
-            try:
-                task.set_result(self.load(block))
-            except BaseException as error:
-                with self._lock:  # the next who asks may try again
-                    self._kept.pop(block, None)
-                task.set_exception(error)
-        return task.result()
+        with self._loading[block]:  # rows are read a little at a time, by several threads
+            found = self._kept.get(block)
+            if found is None:
+                found = self._kept[block] = self.load(block)
+                for old in list(self._kept)[:-8]:
+                    self._kept.pop(old, None)
+        return found
 
 
 def spans(ends: Any, start: int, stop: int) -> Iterator[tuple[int, slice]]:

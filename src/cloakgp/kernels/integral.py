@@ -174,7 +174,7 @@ class Integral(Kernel):
 
     @classmethod
     def _from_spec(cls, values: dict[str, Any], read: Callable[[Any], Kernel]) -> Kernel:
-        return cls(read(values["kernel"]))
+        return cls(**values | {"kernel": read(values["kernel"])})
 
     def _by_rows(self, X: Array, Z: Array) -> Array:
         return self._matrix(X, Z)  # which bounds its own temporaries

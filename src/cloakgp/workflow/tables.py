@@ -310,8 +310,7 @@ def _numbers(column: Any) -> FloatArray:
     cast = column if column.type == wanted else column.cast(wanted, safe=False)  # which loads all functions
     cast = cast.combine_chunks() if isinstance(cast, pyarrow.ChunkedArray) else cast
     if cast.null_count or not len(cast):
-        values: FloatArray = cast.to_numpy(zero_copy_only=False)
-        return values
+        return np.asarray(cast.to_numpy(zero_copy_only=False))
     # As it stands in memory: pyarrow's way would import pandas, which takes longer than all else.
     return np.frombuffer(cast.buffers()[1], np.float64, len(cast), 8 * cast.offset).copy()
 

@@ -202,7 +202,7 @@ def test_a_map_of_places_has_longitude_across_and_a_coarse_one_comes_first(world
     assert plane == {"places": [1, 0], "aspect": pytest.approx(1.0, abs=1e-3)}
     got = released_of(client, settings)
     assert got["points"] == [[0.2, 0.3], [0.5, 0.6]]
-    expected = surface_of(world.state.releases.load(got["id"]), names=["lat", "lon"], output="price")
+    expected = surface_of(world.state.releases.load(got["id"]))
     url = f"/api/releases/{got['id']}"
     coarse, fine, again = (
         world.client("analyst").post(f"{url}/map", json={"coarse": first}).json()

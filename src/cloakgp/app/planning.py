@@ -323,9 +323,9 @@ def _shown(question: Question, found: Expected) -> dict[str, Any]:
     if not question.is_for(plan):
         mu = calibrate(**promise)
         assumed = replace(c, **question.promise, mu=mu, delta_slack=delta_slack(mu, **promise))
-    numeric, axes = numeric_inputs(plan), None
-    if len(chosen.inputs) == len(numeric) == 2:
-        drawn = plane(chosen.inputs, numeric)
+    axes = None
+    if len(chosen.inputs) == len(numeric_inputs(plan)) == 2:
+        drawn = plane(plan)
         up = found.points[:, drawn.up]
         axes = {"places": [drawn.across, drawn.up], "aspect": drawn.aspect(float(up.min()), float(up.max()))}
     with public_work():

@@ -105,7 +105,7 @@ def plan(
         made = plan_for(settings, X, whose)
         file = PlanFile.of(made)
         if picture is not None:
-            drawn = pictures.noise_picture(made, inputs, output).encoded(pictures.kind_of(picture))
+            drawn = pictures.noise_picture(made).encoded(pictures.kind_of(picture))
     if columns.people is None and not settings.hides_inputs:
         _note_people(data, inputs, output)
     if settings.reading is not None and columns.decimal is None:
@@ -264,7 +264,7 @@ def _noise_text(plan: Any, inputs: list[str], output: str) -> str:
     if len(inputs) == 1 and len(plan.X_star) > 1:
         picked = sorted({round(i * (len(plan.X_star) - 1) / 6) for i in range(7)})
         order = plan.X_star[:, 0].argsort(kind="stable")[picked]
-        along = releases.named_points(plan, inputs, plan.X_star)[inputs[0]].tolist()
+        along = releases.named_points(plan, plan.X_star)[inputs[0]].tolist()
         shown = [f"{one:.5g}" if isinstance(one, float) else str(one) for one in along]
         numbers = (plan.expected_error, plan.noise_std, plan.gp_std)
         some = [[inputs[0], "expected error", "noise std", "GP's own std"]]

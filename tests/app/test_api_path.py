@@ -238,7 +238,7 @@ def test_a_map_is_over_the_inputs_and_at_the_levels_that_one_chooses(world):
     file = world.state.releases.load(made["id"])
     expected = surface_of(file, coordinates=["age", "x"], geographic=False, held=held, points=16)
     assert np.allclose(found["views"]["prediction"]["values"], expected.prediction)
-    drawn = release_map(file, names=inputs, output="price", coordinates=["age", "x"], held=held)
+    drawn = release_map(file, coordinates=["age", "x"], held=held)
     assert "kind held at house, day held at 2024-02-01" in drawn.figure().axes[0].get_title("left")
     for wrong in ({"kind": "castle"}, {"garden": 1.0}, {"day": "soon"}, {"x": 0.5, "day": 3.0}):
         refused = client.post(f"{url}/map", json={**chosen, "coordinates": ["x", "age"], "held": wrong})

@@ -172,7 +172,7 @@ def test_encoding():
         with pytest.raises(ValueError, match="cannot become an array without a copy"):
             rows.__array__(copy=False)
         np.asarray(rows)[...] = 9.0  # a copy: nothing inside changes
-    np.testing.assert_array_equal(points.x, [[1, 2]])
+    np.testing.assert_array_equal(points.lower, [[1, 2]])
     np.testing.assert_array_equal(UNIT(boxes, points), UNIT(np.asarray(boxes), np.asarray(points)))
     np.testing.assert_array_equal(UNIT.diag(boxes), UNIT.diag(np.asarray(boxes)))
     np.testing.assert_array_equal(UNIT(boxes), UNIT(boxes, boxes))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,13 +28,7 @@ from cloakgp.workflow.pictures import has_map, release_map, release_pictures
 
 _NUMBERS = {"denoised": "mean", "denoised_std": "std", "lower": "lower", "upper": "upper"}
 _drawing = threading.Lock()
-
-
-@contextmanager
-def drawing() -> Iterator[None]:
-    """One picture at a time, since matplotlib is not made for several threads."""
-    with public_work(), _drawing:
-        yield
+"""One picture at a time: matplotlib is not made for several threads."""
 
 
 class Reader:
@@ -107,10 +99,10 @@ class Reader:
     def picture(self, release_id: str, kind: str, asked: AskPicture) -> bytes:
         """The most telling picture, or a map that somebody chose, as .png, .svg or .pdf."""
         if not asked.model_fields_set:
-            with drawing():
+            with public_work(), _drawing:
                 return next(release_pictures(self._releases.load(release_id))).encoded(kind)
         release, chosen = self._chosen(release_id, asked)
-        with drawing():
+        with public_work(), _drawing:
             return release_map(release, asked.view, **chosen).encoded(kind)
 
     def report(self, release_id: str, ledger: Ledger | None) -> str:
@@ -119,7 +111,7 @@ class Reader:
         spends = None if ledger is None else len(ledger.balance(record["dataset"]).events)
 
         def draw() -> str:
-            with drawing():
+            with public_work(), _drawing:
                 title = record.get("labels", {}).get("title", record["name"])
                 return report.html(self._releases.path(release_id), title=title, ledger=ledger)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.core.checks import FloatArray
-from cloakgp.core.errors import ArgumentError
+from cloakgp.core.errors import ArgumentError, InputError
 from cloakgp.data.formats import PARQUET
 
 
@@ -176,6 +177,21 @@ class ParquetColumns(Blocks):
         return f"<ParquetColumns: {self.path.name}, {len(self)} rows, {', '.join(self.columns)}>"
 
 
+@contextmanager
+def open_parquet(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """A Parquet file, of which nothing but the schema was read."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(str(path)) as file:
+            yield file
+    except FileNotFoundError:
+        raise
+    except (pyarrow.ArrowException, OSError):
+        raise InputError(f"{Path(path).name}: cannot be read as Parquet; it may be damaged.") from None
+
+
 def files_of(path: Path) -> list[Path]:
     """A file, or a folder's Parquet files in the order of their rows."""
     if not path.is_dir():
@@ -193,17 +209,10 @@ def _by_name(path: Path) -> list[Any]:
 
 def _checked(path: Path, columns: Sequence[str]) -> Any:
     """What a file says of itself, if each of the columns is there once and holds numbers."""
-    import pyarrow
-    from pyarrow import parquet
+    from pyarrow import types
 
-    try:
-        with parquet.ParquetFile(str(path)) as file:
-            metadata, schema = file.metadata, file.schema_arrow
-    except FileNotFoundError:
-        raise
-    except (pyarrow.ArrowException, OSError):
-        raise ValueError(f"{path.name}: cannot be read as Parquet; it may be damaged.") from None
-    types = pyarrow.types
+    with open_parquet(path) as file:
+        metadata, schema = file.metadata, file.schema_arrow
     numeric = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
     for column in columns:
         if schema.names.count(column) != 1:

@@ -105,11 +105,6 @@ class Points(Boxes):
         x = checks.matrix(x, "x")
         set_frozen(self, lower=x, upper=x)
 
-    @property
-    def x(self) -> FloatArray:
-        """(N, D) the points."""
-        return self.lower
-
     def _parts(self) -> tuple[FloatArray, ...]:
         return (self.lower,)
 

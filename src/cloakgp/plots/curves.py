@@ -10,6 +10,7 @@ import numpy as np
 
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentTypeError
+from cloakgp.data.columns import Column
 from cloakgp.data.inputs import as_points
 from cloakgp.files.labels import NONE, Labels
 from cloakgp.plots import page, shown
@@ -208,12 +209,10 @@ class Slice:
     """The prediction along one input."""
 
     place: int
-    name: str
-    levels: tuple[Any, ...]
+    column: Column
     X: FloatArray
-    mean: FloatArray
-    low: FloatArray
-    high: FloatArray
+    found: Sequence[FloatArray]
+    """The prediction, and the ends of its 95 % band."""
 
 
 def slices_of(release: Release) -> list[Slice]:
@@ -235,7 +234,7 @@ def slices_of(release: Release) -> list[Slice]:
         where = np.tile(middle, (len(along), 1))
         where[:, place] = along
         mean, _, *ends = interval_at(release, where)
-        found.append(Slice(place, column.name, levels, where, mean, *ends))
+        found.append(Slice(place, column, where, (mean, *ends)))
     return found
 
 
@@ -271,11 +270,11 @@ def plot_slices(
     size = (7.4, 4.4, 0.0, 0.0) if n == 1 else (3.2, 2.7, 1.0, 0.5)
     figure, axes = page.panels(figure, n, across, size, sharey=True)
     for ax, one in zip(axes, drawn, strict=True):
-        found = one.mean, one.low, one.high
-        page.draw_prediction(ax, one.X[:, one.place], found, classes_of(release), bars=bool(one.levels))
-        if one.levels:
-            page.name_levels(ax, one.levels)
-        ax.set_xlabel(one.name)
+        along, levels = one.X[:, one.place], one.column.levels
+        page.draw_prediction(ax, along, one.found, classes_of(release), bars=bool(levels))
+        if levels:
+            page.name_levels(ax, levels)
+        ax.set_xlabel(one.column.name)
         page.name_dates(ax, plan, one.place)
         page.bare(ax)
     for ax in axes[::across]:

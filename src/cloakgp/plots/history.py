@@ -13,10 +13,10 @@ from cloakgp.data.grid import Axis
 from cloakgp.model.hyperprior import FAMILIES, Setting
 from cloakgp.plots import page
 from cloakgp.plots.page import BLUE, GREEN, GREY, ORANGE
-from cloakgp.plots.shown import TWO_SIDED_95, expect_columns, plan_of
+from cloakgp.plots.shown import expect_columns, plan_of
 from cloakgp.plots.surface import plane
 from cloakgp.release.release import Release
-from cloakgp.release.showing import inputs_of, response
+from cloakgp.release.showing import inputs_of, interval, response
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -235,7 +235,7 @@ def plot_density(
 
 def _draw_counts(ax: Axes, axis: Axis, counts: FloatArray, std: FloatArray) -> None:
     """How many rows each cell along one input has, with 95 % bands."""
-    ends = counts - TWO_SIDED_95 * std, counts + TWO_SIDED_95 * std
+    _, _, *ends = interval(counts, std, 0.95).values()
     if axis.category:
         page.draw_prediction(ax, axis.centres, (counts, *ends), bars=True)
         page.name_levels(ax, axis.levels)

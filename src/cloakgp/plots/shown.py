@@ -19,7 +19,6 @@ from cloakgp.release.showing import inputs_of, response
 
 Predicted = Plan | Release
 """What has test points of its own."""
-TWO_SIDED_95 = 1.959964  # stds of a normal
 
 
 def plan_of(thing: Any) -> Any:
@@ -104,9 +103,8 @@ def expect_one_curve(shown: Any) -> None:
 
 def predict_at(release: Release, X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Prediction and its std; of a function that hides its inputs, its values and the std of their noise."""
-    found: tuple[FloatArray, FloatArray]
-    found = release.predict(X, return_std=True) if release.plan.denoises else release.released_at(X)
-    return found
+    mean, std = release.predict(X, return_std=True) if release.plan.denoises else release.released_at(X)
+    return mean, std
 
 
 # Words

@@ -21,8 +21,12 @@ def inputs_of(plan: Any) -> tuple[Column, ...]:
     """The columns of X; x, or x1, x2, ... if they have no names."""
     if plan.columns is not None:
         return tuple(plan.columns.inputs)
-    width = int(plan.shown_inputs.shape[1])
-    return tuple(Column("x" if width == 1 else f"x{place + 1}") for place in range(width))
+    return tuple(map(Column, unnamed(plan.shown_inputs.shape[1])))
+
+
+def unnamed(width: int) -> list[str]:
+    """What columns are called that have no names."""
+    return ["x"] if width == 1 else [f"x{place + 1}" for place in range(width)]
 
 
 def response(plan: Any) -> str:
@@ -62,11 +66,8 @@ def by_class(classes: Any, chances: FloatArray, **more: FloatArray) -> dict[str,
 
 def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray], backend: Any) -> Any:
     """A table with the inputs, named and coded as they were given, and these numbers beside them."""
-    if columns is None:
-        names = ["x"] if X.shape[1] == 1 else [f"x{place + 1}" for place in range(X.shape[1])]
-        table: dict[str, Any] = dict(zip(names, X.T, strict=True))
-    else:
-        table = columns.shown(X)
+    named = zip(unnamed(X.shape[1]), X.T, strict=True)
+    table: dict[str, Any] = dict(named) if columns is None else columns.shown(X)
     return framed(beside(table, numbers), backend)
 
 

@@ -155,7 +155,7 @@ def _slices(release: Release) -> Picture:
     what = _what(release) if denoised else "the released function"
     band = "95 % band" if denoised else "band of 95 % of the privacy noise"
     held = "at their medians" if release.plan.grid is None else "in the middle of the box"
-    held += ", or at their first level" if any(one.levels for one in found) else ""
+    held += ", or at their first level" if any(one.column.levels for one in found) else ""
     along = f" along each input, the others {held}" if n > 1 else ""
     rest = f" The first {len(found)} of {n} inputs." if n > len(found) else ""
 

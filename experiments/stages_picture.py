@@ -27,8 +27,10 @@ def main() -> None:
     asked = parser.parse_args()
     X, y = make_kung_like()
     gp = cloakgp.AutoGP(bounds=(0, 250), stages=4)
-    release = gp.plan(X, X_star=np.arange(0.0, 76.0), epsilon=1.0, delta=0.001).release(y)
-    figure = plot_stages(release, labels=("age in years", "height in cm"))
+    columns = cloakgp.Columns((cloakgp.Column("age", unit="years"),), response="height in cm")
+    plan = gp.plan(X, X_star=np.arange(0.0, 76.0), epsilon=1.0, delta=0.001, columns=columns)
+    release = plan.release(y)
+    figure = plot_stages(release)
     for ax in figure.axes:  # generated heights, nobody's: they may be shown
         ax.scatter(X, y, s=8, color="#444444", alpha=0.35, linewidth=0, zorder=1)
     figure.savefig(asked.output, dpi=110)

@@ -198,7 +198,7 @@ BAD_KERNELS = {
     "integral": (Matern32(1.0), EQ(1.0) * EQ(2.0), lambda X, Z: np.ones((len(X), len(Z)))),
 }
 for predict, bad in BAD_KERNELS.items():
-    some = (None, 3.0, EQ, Integral(EQ(1.0), normalise=False), *bad)
+    some = (None, 3.0, EQ, *bad)
     wrong = [("kernel", {"kernel": one}) for one in some] + [("lengthscale", {"kernel": EQ([1.0, 2.0, 3.0])})]
     wrong += [("noise", {"noise": -1e-301}), ("mean", {"mean": np.inf})]
     OF_BINS += [(name, {"predict": predict, "kernel": KERNEL, **one}) for name, one in wrong]

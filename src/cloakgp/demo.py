@@ -6,22 +6,20 @@ import argparse
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import cloakgp
-from cloakgp import GP, AutoGP, Plan, Release, plots
+from cloakgp import GP, AutoGP, Column, Columns, Plan, Release, plots
 from cloakgp.core.calibration import WeakPromiseWarning
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 # All that must be known, without a look at y: nobody is taller than 250 cm.
 BOUNDS = (0.0, 250.0)
 AGES = np.arange(0.0, 76.0)
+COLUMNS = Columns((Column("age", unit="years"),), response="height")
 EPSILON, PAPERS_DELTA = 1.0, 0.01
 
 # For comparison, what public knowledge would suggest: heights of girls and women lie between 50 and 170 cm,
@@ -42,11 +40,11 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"Heights of {len(X)} generated women by age. Ages are public, heights are private.\n{gp}\n")
 
     print("1. Plan: public, free, without a look at the heights")
-    plan = gp.plan(X, X_star=AGES, epsilon=EPSILON)
+    plan = gp.plan(X, X_star=AGES, epsilon=EPSILON, columns=COLUMNS)
     print(f"{plan}\n")
 
     print("2. Release: the private step, which learns the model on its way")
-    release = plan.release(y)
+    release = plan.release(y).labelled(units="cm")
     learned = f"   what was learned:\n{release.learned}\n"
     print(f"{release.certificate}\n\n{prediction_table(release)}\n\n{learned}")
 
@@ -56,18 +54,17 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{cloakgp.verify(saved)}\n")
 
     print("4. Pictures")
-    drawn = {
-        "plan.png": _labelled(plots.plot_plan(plan), "std in cm"),
-        "release.png": _labelled(plots.plot_release(release), "height in cm"),
-        "stages.png": plots.plot_stages(release, labels=("age in years", "height in cm")),
+    drawn: dict[str, Any] = {
+        "plan.png": plots.plot_plan(plan),
+        "release.png": plots.plot_release(release),
+        "stages.png": plots.plot_stages(release),
         "learned.png": plots.plot_learned(release),
     }
     if options.custodian:
-        marked = plots.plot_release(release, private_data=(X, y))
-        drawn["NOT-FOR-RELEASE.png"] = _labelled(marked, "height in cm")
+        drawn["NOT-FOR-RELEASE.png"] = plots.plot_release(release, private_data=(X, y))
     print(f"release file: {saved}")
-    for name, figure in drawn.items():
-        _write(figure, options.output / name)
+    for name, one in drawn.items():
+        _write(one, options.output / name)
         print(f"picture:      {options.output / name}")
 
     print("\n5. For comparison: one step with a model that is set beforehand, by its design and calibration,")
@@ -103,14 +100,10 @@ def noise_table(plans: dict[str, Plan]) -> str:
     return "\n".join(lines)
 
 
-def _labelled(ax: Axes, words: str) -> Any:
-    ax.set(xlabel="age in years", ylabel=words)
-    return ax.get_figure()
-
-
-def _write(figure: Any, path: Path) -> None:
+def _write(drawn: Any, path: Path) -> None:
     from matplotlib.pyplot import close
 
+    figure = drawn if hasattr(drawn, "savefig") else drawn.get_figure()
     figure.savefig(path, dpi=130, metadata={"Software": None})
     close(figure)
 

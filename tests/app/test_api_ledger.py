@@ -100,7 +100,7 @@ def test_a_release_in_stages_is_shown_and_its_receipts_are_kept(world: World) ->
     assert [go_on(again, number) for number in range(2)] == [2, 3]
     assert not again.paid
     restarted = world.restarted()
-    kept = restarted.state.releasing.receipts.everything()
+    kept = restarted.state.releasing.receipts.all
     assert [receipt.entry for receipt in kept] == [2, 3]
     book = restarted.client().get("/api/ledger").json()
     assert book["verified"]
@@ -131,4 +131,4 @@ def test_stages_that_were_paid_elsewhere_are_remembered_when_they_are_read(world
     go_on(outside, 0)
     go_on(outside, 1)
     assert len(world.state.releasing.ledger("a test").answers(2, IN_STAGES)) == 2
-    assert [receipt.entry for receipt in world.state.releasing.receipts.everything()] == [2, 3]
+    assert [receipt.entry for receipt in world.state.releasing.receipts.all] == [2, 3]

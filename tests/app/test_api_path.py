@@ -202,7 +202,7 @@ def test_a_map_of_places_has_longitude_across_and_a_coarse_one_comes_first(world
     assert plane == {"places": [1, 0], "aspect": pytest.approx(1.0, abs=1e-3)}
     got = released_of(client, settings)
     assert got["points"] == [[0.2, 0.3], [0.5, 0.6]]
-    expected = surface_of(world.state.releases.load(got["id"]), names=["lat", "lon"], output="price")
+    expected = surface_of(world.state.releases.load(got["id"]))
     url = f"/api/releases/{got['id']}"
     coarse, fine, again = (
         world.client("analyst").post(f"{url}/map", json={"coarse": first}).json()
@@ -238,7 +238,7 @@ def test_a_map_is_over_the_inputs_and_at_the_levels_that_one_chooses(world):
     file = world.state.releases.load(made["id"])
     expected = surface_of(file, coordinates=["age", "x"], geographic=False, held=held, points=16)
     assert np.allclose(found["views"]["prediction"]["values"], expected.prediction)
-    drawn = release_map(file, names=inputs, output="price", coordinates=["age", "x"], held=held)
+    drawn = release_map(file, coordinates=["age", "x"], held=held)
     assert "kind held at house, day held at 2024-02-01" in drawn.figure().axes[0].get_title("left")
     for wrong in ({"kind": "castle"}, {"garden": 1.0}, {"day": "soon"}, {"x": 0.5, "day": 3.0}):
         refused = client.post(f"{url}/map", json={**chosen, "coordinates": ["x", "age"], "held": wrong})

@@ -9,7 +9,7 @@ from cli_helpers import commands
 import cloakgp
 from cloakgp.cli.app import COMMANDS
 
-HEAVY = "{'numpy', 'scipy', 'opendp', 'pyarrow', 'sklearn', 'sqlalchemy', 'matplotlib', 'rich.console'}"
+HEAVY = "{'numpy', 'scipy', 'opendp', 'pyarrow', 'sklearn', 'sqlalchemy', 'matplotlib'}"
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,11 @@ class Cauchy(Stationary):
 
 ''',
         ),
-        before("kernels/__init__.py", "    Linear,\n", "    Cauchy,\n"),
-        after("kernels/__init__.py", '    "Constant",\n', '    "Cauchy",\n'),
+        before(
+            "kernels/__init__.py",
+            "from cloakgp.kernels.families import Linear as Linear\n",
+            "from cloakgp.kernels.families import Cauchy as Cauchy\n",
+        ),
     ),
     "GP(kernels.Cauchy(9.0, variance=4.0), 0.2, (0, 6), 3.0).plan(X, X_star=at, **PROMISE)",
     '--bounds 0 6 --kernel "Cauchy(9, variance=4)" --noise 0.2',

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cache
 
 import mpmath as mp
@@ -119,49 +118,28 @@ def test_points_have_the_base_kernel():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_boxes_mixed_with_points_are_positive_semi_definite(seed):
-    for normalise in (True, False):
-        eigenvalues = np.linalg.eigvalsh(
-            Integral(EQ([0.8, 5.0]), normalise=normalise)(boxes_and_points(seed))
-        )
-        assert eigenvalues[0] >= -1e-13 * eigenvalues[-1]
+    eigenvalues = np.linalg.eigvalsh(Integral(EQ([0.8, 5.0]))(boxes_and_points(seed)))
+    assert eigenvalues[0] >= -1e-13 * eigenvalues[-1]
 
 
-# Means and integrals
-
-
-def test_integrals_are_means_times_volumes():
-    X, Z = random_boxes(5, 2), random_boxes(3, 2, seed=1)
-    mean, total = Integral(EQ(1.3, variance=2.0)), Integral(EQ(1.3, variance=2.0), normalise=False)
-    volumes = [np.prod(B.upper - B.lower, axis=1) for B in (X, Z)]
-    np.testing.assert_allclose(total(X, Z), mean(X, Z) * np.outer(*volumes), rtol=1e-14)
-    np.testing.assert_allclose(total.diag(X), mean.diag(X) * volumes[0] ** 2, rtol=1e-14)
-    points = Points(np.zeros((1, 2)))
-    np.testing.assert_allclose(total(X, points), mean(X, points) * volumes[0][:, None], rtol=1e-14)
-    np.testing.assert_array_equal(total(points), [[2.0]])
+# Sides and dimensions
 
 
 def test_a_side_of_no_length_is_evaluated():
     X = np.array([[0.0, 1.0, 2.0, 1.0]])  # from 0 to 2, at 1
-    total = Integral(EQ(1.0), normalise=False)
-    expected = total([[0.0, 2.0]]) * EQ(1.0)([[1.0]], [[1.5]])
-    np.testing.assert_allclose(total(X, [[0.0, 1.5, 2.0, 1.5]]), expected, rtol=1e-14)
+    mean = Integral(EQ(1.0))
+    expected = mean([[0.0, 2.0]]) * EQ(1.0)([[1.0]], [[1.5]])
+    np.testing.assert_allclose(mean(X, [[0.0, 1.5, 2.0, 1.5]]), expected, rtol=1e-14)
 
 
-def test_dimensions_that_are_not_read_count_in_the_volume_only():
+def test_dimensions_that_are_not_read_do_not_count():
     X = random_boxes(5, 2)
-    mean = Integral(EQ(1.3, active_dims=[1]))
     one = Boxes(X.lower[:, 1], X.upper[:, 1])
-    np.testing.assert_array_equal(mean(X), Integral(EQ(1.3))(one))
-    volume = np.prod(X.upper - X.lower, axis=1)
-    total = replace(mean, normalise=False)(X)
-    np.testing.assert_allclose(total, mean(X) * np.outer(volume, volume), rtol=1e-14)
+    np.testing.assert_array_equal(Integral(EQ(1.3, active_dims=[1]))(X), Integral(EQ(1.3))(one))
 
 
 def test_range():
     assert Integral(EQ(1.0, variance=3.0)).range == (0.0, 3.0)
-    assert Integral(EQ(1.0), normalise=False).range is None
-    with pytest.raises(ValueError, match="kernel must be finite on these inputs"):
-        Integral(EQ(1e200), normalise=False)(Boxes([0.0], [1e200]))
 
 
 # As a kernel among others
@@ -194,7 +172,7 @@ def test_encoding():
         with pytest.raises(ValueError, match="cannot become an array without a copy"):
             rows.__array__(copy=False)
         np.asarray(rows)[...] = 9.0  # a copy: nothing inside changes
-    np.testing.assert_array_equal(points.x, [[1, 2]])
+    np.testing.assert_array_equal(points.lower, [[1, 2]])
     np.testing.assert_array_equal(UNIT(boxes, points), UNIT(np.asarray(boxes), np.asarray(points)))
     np.testing.assert_array_equal(UNIT.diag(boxes), UNIT.diag(np.asarray(boxes)))
     np.testing.assert_array_equal(UNIT(boxes), UNIT(boxes, boxes))
@@ -250,7 +228,6 @@ def test_torch():
 
 KERNELS = {
     "mean": Integral(EQ(2.0, variance=1.5)),
-    "integral": Integral(EQ(2.0, variance=1.5), normalise=False),
     "sum": Integral(EQ(2.0)) + Integral(EQ(0.5)) * 0.3 + Constant(2.0),
 }
 

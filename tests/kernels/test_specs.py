@@ -45,7 +45,7 @@ simple = st.one_of(
     st.builds(Category, st.floats(0, 1)),
     st.builds(Polynomial, positive, degree=st.integers(1, 9), offset=st.floats(0, 9)),
     st.builds(Constant, positive),
-    st.builds(Integral, st.builds(EQ, positive), normalise=st.booleans()),
+    st.builds(Integral, st.builds(EQ, positive)),
 )
 kernels = st.recursive(
     simple,

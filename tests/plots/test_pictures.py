@@ -12,6 +12,7 @@ import pytest
 from cloakgp import GP, ArgumentError, AutoGP, Column, Columns, Grid, plots
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ, Category
+from cloakgp.workflow import releases
 
 pytestmark = pytest.mark.usefixtures("few_models")
 
@@ -181,7 +182,7 @@ def test_what_is_between_two_dollar_signs_is_no_formula():
     only = Columns([Column(odd)], response="y" + odd)
     one = GP_MODEL.plan(X, X_star=AGES, columns=only, **PROMISE).release(Y)
     named = one.labelled(title=odd, source=odd, units="$")
-    density = plots.plot_density(whole_rows(age=(0, 90)), labels=[odd])
+    density = plots.plot_density(releases.named(whole_rows(age=(0, 90)), [odd]))
     for figure in (plots.plot_slices(two), plots.darken(plots.plot_release(named).get_figure()), density):
         figure.canvas.draw()
 
@@ -424,7 +425,7 @@ def test_map_has_the_outline_that_is_given(area, tmp_path):
 
 
 def test_stages_are_drawn_with_their_windows_and_what_came_of_them(staged):
-    figure = plots.plot_stages(staged, labels=("age", "height"))
+    figure = plots.plot_stages(releases.named(staged, ["age"], "height"))
     ages, order = np.unique(X), np.argsort(staged.plan.rule.inputs.X[:, 0])
     for stage, ax in zip(staged.stages, figure.axes, strict=True):
         corners = ax.collections[0].get_paths()[0].vertices
@@ -467,7 +468,8 @@ def test_a_density_is_drawn_with_its_uncertainty(rows, chart, category):
     assert np.allclose(steps.get_data().values, rows.density.counts)
     assert np.allclose(band.get_data().values, rows.density.counts + 1.959964 * rows.density.std)
     assert ax.get_xlabel() == "age"
-    meshes = [ax.collections[0].get_array() for ax in plots.plot_density(chart, labels=["a", "b"]).axes[:2]]
+    figure = plots.plot_density(releases.named(chart, ["a", "b"]))
+    meshes = [ax.collections[0].get_array() for ax in figure.axes[:2]]
     assert np.allclose(meshes[0].T.ravel(), chart.density.counts)
     assert np.allclose(meshes[1].T.ravel(), chart.density.std)
     ages, sexes = plots.plot_density(category).axes

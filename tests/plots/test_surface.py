@@ -1,16 +1,18 @@
 """The numbers of a map: longitude across, what is not known hidden, units that can be read."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from cloakgp import GP, ArgumentError, AutoGP, Columns, Grid
+from cloakgp import GP, ArgumentError, AutoGP, Column, Columns, Grid
 from cloakgp.kernels import EQ, Constant
 from cloakgp.plots import plot_release
 from cloakgp.plots.numbers import in_unit, nice_ticks, tick_words
 from cloakgp.plots.shown import numeric_inputs
 from cloakgp.plots.surface import NEAR_PRIOR, plane, prior_std, surface_of, will_be_unknown
+from cloakgp.workflow import releases
 
 pytestmark = pytest.mark.usefixtures("few_models")
 
@@ -68,9 +70,9 @@ def test_land_without_houses_is_not_known_though_its_privacy_noise_is_small(town
 
 
 def test_a_surface_need_not_be_a_map_nor_have_all_views(town):
-    pair, names = {"coordinates": ["age", "income"], "points": 8}, ["income", "age"]
-    assert surface_of(town, **pair, names=names, geographic=True).geographic  # as who names them says
-    surface = surface_of(town, **pair, names=names, views=["prediction"])
+    pair, named = {"coordinates": ["age", "income"], "points": 8}, releases.named(town, ["income", "age"])
+    assert surface_of(named, **pair, geographic=True).geographic  # as who names them says
+    surface = surface_of(named, **pair, views=["prediction"])
     assert (surface.geographic, surface.aspect, surface.prediction.shape) == (False, None, (8, 8))
     assert list(surface.views) == ["prediction"]
     with pytest.raises(ArgumentError, match="views"):
@@ -154,6 +156,14 @@ def test_inputs_beside_the_two_are_held():
             surface_of(release, held=held)
 
 
+def of(names, numeric):
+    """A plan whose inputs have these names, and of which some are numbers."""
+    levels = {"kind": "level", "levels": ("a", "b")}
+    columns = [Column(name, **({} if place in numeric else levels)) for place, name in enumerate(names)]
+    prior = SimpleNamespace(category_columns=lambda _: ())
+    return SimpleNamespace(columns=Columns(columns), rule=SimpleNamespace(prior=prior))
+
+
 @pytest.mark.parametrize(
     ("names", "numeric", "coordinates", "expected"),
     [
@@ -170,10 +180,10 @@ def test_inputs_beside_the_two_are_held():
 def test_which_columns_are_places(names, numeric, coordinates, expected):
     if isinstance(expected, str):
         with pytest.raises(ArgumentError) as caught:
-            plane(names, numeric, coordinates)
+            plane(of(names, numeric), coordinates)
         assert caught.value.name == expected
         return
-    found = plane(names, numeric, coordinates)
+    found = plane(of(names, numeric), coordinates)
     assert (found.across, found.up, found.degrees, found.metres) == expected
     assert found.aspect(0, 1) == pytest.approx(1.0 if expected[2] or expected[3] else None, abs=1e-3)
 

@@ -13,6 +13,7 @@ from cloakgp.core.errors import InputError
 from cloakgp.data import cells
 from cloakgp.data.columns import Column, Columns
 from cloakgp.data.parquet import ParquetColumns
+from cloakgp.data.passes import dask_columns
 from cloakgp.kernels import EQ
 from cloakgp.release import encoding
 from cloakgp.release.settings import Settings
@@ -49,7 +50,7 @@ def small_files(monkeypatch):
 def sources(path):
     """The same inputs, three times."""
     pytest.importorskip("dask.array")
-    return [X, ParquetColumns(path, NAMES), inputs.dask_inputs(path, NAMES)]
+    return [X, ParquetColumns(path, NAMES), dask_columns(str(path), NAMES)]
 
 
 @pytest.mark.parametrize("most", [64, 4096])
@@ -80,7 +81,7 @@ def test_a_folder_of_parquet_files_is_a_table_for_a_cluster(path, tmp_path):
         columns = {"lat": X[part::2, 0], "lon": X[part::2, 1], "price": np.ones(150)}
         parquet.write_table(table(columns), folder / f"part.{part}.parquet")
     inputs.check_columns(folder, NAMES, "price", dask=True)
-    found = inputs.dask_inputs(folder, NAMES)
+    found = dask_columns(str(folder), NAMES)
     assert np.array_equal(np.asarray(found), np.vstack([X[::2], X[1::2]]))
     nowhere = tmp_path / "none.parquet"
     for file, output, dask, words in (
@@ -106,8 +107,8 @@ def test_a_cluster_is_there_for_the_time_of_a_command_and_reads_a_changed_file_a
     distributed = pytest.importorskip("distributed")
     with inputs.connected("local"):
         assert distributed.default_client().scheduler.address.startswith("inproc:")
-        assert np.array_equal(np.asarray(inputs.dask_inputs(path, ["lat"])), X[:, :1])
+        assert np.array_equal(np.asarray(dask_columns(str(path), ["lat"])), X[:, :1])
         parquet.write_table(table({"lat": X[:, 1]}), path, row_group_size=70)
-        assert np.array_equal(np.asarray(inputs.dask_inputs(path, ["lat"])), X[:, 1:])
+        assert np.array_equal(np.asarray(dask_columns(str(path), ["lat"])), X[:, 1:])
     with inputs.connected(None), pytest.raises(ValueError, match="No clients found"):
         distributed.default_client()

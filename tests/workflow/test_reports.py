@@ -20,7 +20,7 @@ from cloakgp.core.errors import InputError
 from cloakgp.kernels import EQ
 from cloakgp.ledger.chain import Receipt
 from cloakgp.measure.unit import UNITS
-from cloakgp.workflow import pictures, report, words
+from cloakgp.workflow import pictures, releases, report, words
 
 pytestmark = pytest.mark.usefixtures("few_models")
 
@@ -149,7 +149,7 @@ def test_probabilities_are_told_as_such_and_stay_between_0_and_1(page):
     text = page(release)
     for said in ("Probabilities of a yes", "the probability of yes", "yes or no, told as"):
         assert said in text
-    (picture, *_) = pictures.release_pictures(release, ["age"], "outcome")
+    (picture, *_) = pictures.release_pictures(release)
     assert picture.figure().axes[0].get_ylabel() == "probability of yes"
     table = picture.numbers()
     ends = release.interval(np.asarray(table["age"])[:, None]).T
@@ -160,7 +160,7 @@ def test_probabilities_are_told_as_such_and_stay_between_0_and_1(page):
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     for module in ("matplotlib.pyplot", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, module, None)
-    (picture, *_) = pictures.release_pictures(release_of("curve"), ["age"], "height")
+    (picture, *_) = pictures.release_pictures(release_of("curve"))
     for draw in (picture.figure, lambda: plots.plot_plan(release_of("curve").plan)):
         with pytest.raises(ImportError, match=r"cloakgp\[plots\]"):
             draw()
@@ -253,7 +253,7 @@ def test_shares_of_categories_are_told_by_name(page):
     for title in ("lengthscale of age", "share of numbers", "share of town", "share of together"):
         assert title in text
     assert "lengthscale of town" not in text
-    rows = learned_tables(release, ["age", "town"], "wage")["learned"]
+    rows = learned_tables(releases.named(release, ["age", "town"], "wage"))["learned"]
     shares = [row for row in rows if row["what"].startswith("share of ")]
     assert [row["what"] for row in shares] == ["share of numbers", "share of town", "share of together"]
     assert all(0 < row["low"] <= row["high"] < 1 for row in shares)

@@ -248,7 +248,7 @@ def test_no_cell_is_run_by_a_spreadsheet(tmp_path, name):
 def test_an_input_keeps_its_column_whatever_it_is_called():
     X = {"released": np.linspace(0.0, 1.0, 20)}
     plan = GP(EQ(0.3), 1.0, (0.0, 1.0)).plan(X, X_star=X, epsilon=1.0, delta=0.01)
-    table = released_table(plan.release(X["released"]), ["released"], plan.X_star)
+    table = released_table(plan.release(X["released"]), plan.X_star)
     assert list(table) == ["released", "released_", "noise_std", "denoised", "denoised_std"]
     np.testing.assert_array_equal(table["released"], plan.X_star[:, 0])
 

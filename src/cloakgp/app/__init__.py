@@ -5,11 +5,10 @@ and the output column is read by :mod:`cloakgp.private` alone. ``docs/app.md`` s
 may do what.
 """
 
-try:
-    import fastapi as _fastapi  # noqa: F401
-    import uvicorn as _uvicorn  # noqa: F401
-except ImportError:  # pragma: no cover
-    raise ImportError("the app: install the extra cloakgp[app] (in a clone: pip install '.[app]')") from None
+from importlib.util import find_spec
+
+if not all(map(find_spec, ("fastapi", "plotly", "uvicorn"))):  # found, not loaded
+    raise ImportError("the app: install the extra cloakgp[app] (in a clone: pip install '.[app]')")
 
 from cloakgp.app.limits import Limits
 from cloakgp.app.server import create_app, serve

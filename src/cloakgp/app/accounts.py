@@ -8,10 +8,8 @@ ends its sessions with the next request.
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import hmac
-import os
 import secrets
 import threading
 from collections import OrderedDict
@@ -21,6 +19,7 @@ from pathlib import Path
 
 from cloakgp.app import folder
 from cloakgp.core import checks
+from cloakgp.ledger.book import user_name
 
 CUSTODIAN, ANALYST = "custodian", "analyst"
 OWNER = "owner"  # id of whoever started the server
@@ -110,7 +109,7 @@ class Sessions:
         self._open: OrderedDict[str, tuple[str, datetime]] = OrderedDict()
         self._link: tuple[str, datetime] | None = None
         now = utc_now()
-        self._owner = Person(OWNER, _user(), CUSTODIAN, stamp(now), stamp(now + timedelta(days=36500)))
+        self._owner = Person(OWNER, user_name(), CUSTODIAN, stamp(now), stamp(now + timedelta(days=36500)))
 
     def new_link(self) -> str:
         """A token that signs in whoever started the server, once."""
@@ -176,10 +175,3 @@ def new_id() -> str:
 
 def _hashed(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container without a user table
-        return f"user {os.getuid()}"

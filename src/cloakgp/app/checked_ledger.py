@@ -36,25 +36,21 @@ class Receipts:
     def __init__(self, path: Path, found: Iterable[Receipt] = ()) -> None:
         self._path, self._lock = path, threading.Lock()
         kept = _read(path)
-        self._receipts, self._on_disk = tuple(dict.fromkeys([*kept, *found])), len(kept)
+        self.all, self._on_disk = tuple(dict.fromkeys([*kept, *found])), len(kept)
         self._write()
-
-    def everything(self) -> tuple[Receipt, ...]:
-        """All of them, in no order."""
-        return self._receipts
 
     def add(self, receipt: Receipt | None) -> None:
         """Remember one, on disk before this returns."""
         assert receipt is not None
         with self._lock:
-            if receipt not in self._receipts:
-                self._receipts = (*self._receipts, receipt)  # first: the next spend must see it in any case
+            if receipt not in self.all:
+                self.all = (*self.all, receipt)  # first: the next spend must see it in any case
             self._write()
 
     def _write(self) -> None:
-        if len(self._receipts) > self._on_disk:
-            stored.write_json(self._path, {"receipts": [asdict(each) for each in self._receipts]})
-            self._on_disk = len(self._receipts)
+        if len(self.all) > self._on_disk:
+            stored.write_json(self._path, {"receipts": [asdict(each) for each in self.all]})
+            self._on_disk = len(self.all)
 
 
 class CheckedLedger(Ledger):
@@ -92,7 +88,7 @@ class CheckedLedger(Ledger):
 
     def trouble(self) -> str | None:
         """Why nothing may be spent, if the ledger was changed, replaced or removed."""
-        paid_for = self._receipts.everything()  # first: what others pay for meanwhile is in what is read then
+        paid_for = self._receipts.all  # first: what others pay for meanwhile is in what is read then
         try:
             return _trouble(paid_for, self.entries())
         except LedgerTampered as error:
@@ -102,7 +98,7 @@ class CheckedLedger(Ledger):
 
     def _checked_to_write(self, connection: Any) -> list[Entry]:
         """Look once more in the very transaction that pays: the ledger may have been replaced just now."""
-        paid_for = self._receipts.everything()
+        paid_for = self._receipts.all
         entries = super()._checked_to_write(connection)
         said = _trouble(paid_for, entries)
         if said is not None:

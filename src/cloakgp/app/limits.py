@@ -64,16 +64,10 @@ class Limits:
     bytes_at_once: int = 16 * 2**20
     """In the bodies of one person's requests at once, tables aside: those go to disk as they come."""
     all_bytes_at_once: int = 256 * 2**20
-    head_seconds: float = 10.0
-    """From a connection's begin until its first request's headers are complete, handshake included."""
     idle_seconds: int = 15
     """That a connection stays open between requests."""
-    stalled_seconds: float = 60.0
-    """That a client may leave an answer lying."""
-    connections: int = 1000
-    """Open at once; fewer if the system does not allow so many files."""
-    connections_each: int = 500
-    """Of one address, which is not the proxy's."""
+    connections: int = 800
+    """Open at once; while there are more, requests are refused. Most systems allow a process 1,024 files."""
 
 
 class Rate:

@@ -46,7 +46,6 @@ class Me(BaseModel):
     version: str
     demo: bool
     upload_bytes: int
-    ledger: bool = True
     exact_rows: int = Most.exact_rows
     most_rows: int = Most.rows
     most_inducing: int = Most.inducing
@@ -145,16 +144,21 @@ class Designs(BaseModel):
     notes: list[str]
 
 
-class Plan(BaseModel):
+class Kept(BaseModel):
+    """What plans and releases have in common."""
+
     id: str
     name: str
     settings: dict[str, Any]
     certificate: dict[str, Any]
     summary: Summary
-    error_summary: Summary
-    """Of the expected error."""
     created: str
     by: str
+
+
+class Plan(Kept):
+    error_summary: Summary
+    """Of the expected error."""
 
 
 class Left(BaseModel):
@@ -236,16 +240,9 @@ class ClassNumbers(BaseModel):
     unknown: Flags | None = None
 
 
-class Release(BaseModel):
-    id: str
-    name: str
+class Release(Kept):
     kind: str
     plan: str
-    created: str
-    by: str
-    settings: dict[str, Any]
-    certificate: dict[str, Any]
-    summary: Summary
     promise: list[str]
     limits: list[str]
     receipt: Receipt

@@ -158,8 +158,7 @@ class Planning:
                 labels = self._uploads.people(path, asked.people, asked.encoding, asked.ids).labels
             with public_work():
                 inputs = as_inputs(found.X, labels, found.columns, asked.missing_inputs)
-                people = inputs.shared(len(inputs.X))
-                n = len(inputs.X) if people is None else people.n_people
+                people, n = inputs.shared(len(inputs.X)), inputs.size
                 where = asked.test_points(found.columns, inputs.X)
                 own = asked.people if asked.people not in found.columns.names else None
                 columns = replace(found.columns, response=asked.output, people=own or "")
@@ -324,9 +323,9 @@ def _shown(question: Question, found: Expected) -> dict[str, Any]:
     if not question.is_for(plan):
         mu = calibrate(**promise)
         assumed = replace(c, **question.promise, mu=mu, delta_slack=delta_slack(mu, **promise))
-    numeric, axes = numeric_inputs(plan), None
-    if len(chosen.inputs) == len(numeric) == 2:
-        drawn = plane(chosen.inputs, numeric)
+    axes = None
+    if len(chosen.inputs) == len(numeric_inputs(plan)) == 2:
+        drawn = plane(plan)
         up = found.points[:, drawn.up]
         axes = {"places": [drawn.across, drawn.up], "aspect": drawn.aspect(float(up.min()), float(up.max()))}
     with public_work():

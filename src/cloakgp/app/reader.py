@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,7 @@ from cloakgp.data.columns import Columns
 from cloakgp.ledger import Ledger
 from cloakgp.measure.statistics import Present
 from cloakgp.plots import surface_of
-from cloakgp.plots.shown import classes_of, numeric_inputs
+from cloakgp.plots.shown import classes_of
 from cloakgp.plots.surface import VIEWS, is_unknown, plane
 from cloakgp.release.release import Release
 from cloakgp.verification import verify
@@ -30,19 +28,7 @@ from cloakgp.workflow.pictures import has_map, release_map, release_pictures
 
 _NUMBERS = {"denoised": "mean", "denoised_std": "std", "lower": "lower", "upper": "upper"}
 _drawing = threading.Lock()
-
-
-@contextmanager
-def drawing() -> Iterator[None]:
-    """One picture at a time, since matplotlib is not made for several threads; with names as they are.
-
-    It would take what is between dollar signs in a column's name for a formula, or fail.
-    """
-    with public_work(), _drawing:
-        from matplotlib import rc_context
-
-        with rc_context({"text.parse_math": False}):
-            yield
+"""One picture at a time: matplotlib is not made for several threads."""
 
 
 class Reader:
@@ -55,18 +41,13 @@ class Reader:
         self._verified: Cache[dict[str, Any]] = Cache(256)
         self._maps: Cache[dict[str, Any]] = Cache(64)
 
-    def _named(self, release_id: str) -> tuple[Release, list[str], str]:
-        """A release, and the names of its inputs and its outcome."""
-        settings = self._releases.get(release_id)["settings"]
-        return self._releases.load(release_id), settings["inputs"], settings["output"]
-
     def with_arrays(self, release_id: str) -> dict[str, Any]:
         """What is known about a release, and its numbers."""
         self._releases.get(release_id)
         return self._arrays.get(release_id, lambda: self._with_arrays(release_id))
 
     def _with_arrays(self, release_id: str) -> dict[str, Any]:
-        release, inputs, output = self._named(release_id)
+        release = self._releases.load(release_id)
         with public_work():
             where = release_files.default_points(release)
             released, noise = release.released_at(where)
@@ -84,9 +65,9 @@ class Reader:
             return {
                 **self._releases.get(release_id),
                 **numbers,
-                **learned_tables(release, inputs, output),
+                **learned_tables(release),
                 "model_check": release_files.model_check(release),
-                "has_map": has_map(release, inputs, coordinates=()),  # of any two
+                "has_map": has_map(release, coordinates=()),  # of any two
                 "points": where,
                 "columns": _columns(release).inputs,
                 "inputs_sample": spread_evenly(X, Most.sample),
@@ -109,31 +90,30 @@ class Reader:
 
     def table(self, release_id: str) -> bytes:
         """The released numbers as CSV."""
-        release, inputs, _ = self._named(release_id)
+        release = self._releases.load(release_id)
         with public_work():
-            where = release_files.default_points(release)
-            return tables.encoded(release_files.released_table(release, inputs, where))
+            return tables.encoded(
+                release_files.released_table(release, release_files.default_points(release))
+            )
 
     def picture(self, release_id: str, kind: str, asked: AskPicture) -> bytes:
         """The most telling picture, or a map that somebody chose, as .png, .svg or .pdf."""
         if not asked.model_fields_set:
-            release, inputs, output = self._named(release_id)
-            with drawing():
-                return next(release_pictures(release, inputs, output)).encoded(kind)
+            with public_work(), _drawing:
+                return next(release_pictures(self._releases.load(release_id))).encoded(kind)
         release, chosen = self._chosen(release_id, asked)
-        with drawing():
+        with public_work(), _drawing:
             return release_map(release, asked.view, **chosen).encoded(kind)
 
     def report(self, release_id: str, ledger: Ledger | None) -> str:
         """The report, as HTML; with what is left of the budget, if there is a ledger to ask."""
-        record, (_, inputs, output) = self._releases.get(release_id), self._named(release_id)
+        record = self._releases.get(release_id)
         spends = None if ledger is None else len(ledger.balance(record["dataset"]).events)
 
         def draw() -> str:
-            with drawing():
+            with public_work(), _drawing:
                 title = record.get("labels", {}).get("title", record["name"])
-                file = self._releases.path(release_id)
-                return report.html(file, inputs, output, title=title, ledger=ledger)
+                return report.html(self._releases.path(release_id), title=title, ledger=ledger)
 
         return self._reports.get((release_id, spends), draw)
 
@@ -174,7 +154,7 @@ class Reader:
                     points=16 if coarse else 48,  # along the longer side
                     views=VIEWS[:2] if coarse else VIEWS,  # privacy's share takes longest
                 )
-                axes = plane(chosen["names"], numeric_inputs(release.plan), asked.coordinates)
+                axes = plane(release.plan, asked.coordinates)
             near, inputs = surface.near_prior, surface.inputs
             if not all(
                 np.isfinite(each).all() for each in (near, *(v.values for v in surface.views.values()))
@@ -195,13 +175,13 @@ class Reader:
 
     def _chosen(self, release_id: str, asked: Drawn) -> tuple[Release, dict[str, Any]]:
         """A release that has a map, and what is to be on it."""
-        release, names, output = self._named(release_id)
-        if not has_map(release, names, coordinates=()):  # of any two
+        release = self._releases.load(release_id)
+        if not has_map(release, coordinates=()):  # of any two
             raise bad_input("this release has no map: it needs two inputs that are numbers.")
         with public_work():
             held = _held(release, asked.held)
         axes = asked.model_dump(include=set(Drawn.model_fields))
-        return release, {**axes, "names": names, "output": output, "held": held}
+        return release, {**axes, "held": held}
 
 
 def _by_class(release: Release, found: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -226,7 +206,7 @@ def _density_of(release: Release) -> dict[str, Any] | None:
     return {"points": grid.centres, "rows": release.density.counts, "std": release.density.std}
 
 
-def learned_tables(release: Release, inputs: Sequence[str], output: str) -> dict[str, Any]:
+def learned_tables(release: Release) -> dict[str, Any]:
     """What was learned, None for a release whose model was given; and how its stages went, if it has any."""
     if release.plan.alone:
         return {"learned": None, "stages": None}
@@ -239,7 +219,7 @@ def learned_tables(release: Release, inputs: Sequence[str], output: str) -> dict
         stages.append({"share": share, "width": width})
     learned = [
         {"what": what, "unit": unit, **_range(values, release.weights)}
-        for what, unit, values in release_files.learned(release, inputs, output)
+        for what, unit, values in release_files.learned(release)
     ]
     return {"learned": learned or None, "stages": stages}
 

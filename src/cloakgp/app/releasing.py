@@ -29,12 +29,12 @@ from cloakgp.core.accounting import Gaussian, to_spec
 from cloakgp.core.errors import ArgumentError
 from cloakgp.files.labels import NAMES, Labels
 from cloakgp.ledger import Entry, LedgerError
-from cloakgp.ledger.balances import Terms
+from cloakgp.ledger.balances import Terms, rounded_down
 from cloakgp.ledger.charging import Account
 from cloakgp.release.plan import recover_from
 from cloakgp.release.settings import Settings
 from cloakgp.workflow import private_step
-from cloakgp.workflow.spending import Request, quote, request_name, rounded_down
+from cloakgp.workflow.spending import Request, quote, request_name
 
 log = logging.getLogger("cloakgp.app")
 _UNFINISHED = (

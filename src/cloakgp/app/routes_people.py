@@ -112,7 +112,7 @@ def book(person: Custodian, state: Server) -> Any:
             datasets = [_dataset(checked, name) for name in checked.datasets()]
             head, entries = found[-1].hash, found
             if trouble is None:
-                checked.verify([*state.releasing.receipts.everything(), *state.releases.loaded()])
+                checked.verify([*state.releasing.receipts.all, *state.releases.loaded()])
         except LedgerTampered as error:
             problem = trouble or str(error)
         except LedgerAbsent:
@@ -153,7 +153,7 @@ def allow(asked: settings.AskPrivate, person: Custodian, state: Server) -> Any:
 @work.get("/{work}", response_model=models.Work)
 def how_far(work: Id, person: Person, state: Server) -> Any:
     """How far a request is that was sent with this id as its header X-Work; or that it is not under way."""
-    found = state.watching.get(person.id, work)
+    found = state.watched.get((person.id, work))
     label, done, total = ("", 0, 0) if found is None else found.doing
     return {"under_way": found is not None, "doing": label, "done": done, "total": total}
 
@@ -161,7 +161,7 @@ def how_far(work: Id, person: Person, state: Server) -> Any:
 @work.delete("/{work}", response_model=models.Done)
 def stop(work: Id, person: Custodian, state: Server) -> models.Done:
     """End it between two steps. A release in stages that is paid for goes on when it is asked for again."""
-    found = state.watching.get(person.id, work)
+    found = state.watched.get((person.id, work))
     if found is not None:
         found.stopped.set()
     return models.Done(ok=found is not None)

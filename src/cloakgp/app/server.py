@@ -9,7 +9,6 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ import cloakgp
 from cloakgp.app import routes_people as people
 from cloakgp.app import routes_releases as releases
 from cloakgp.app.accounts import Accounts
-from cloakgp.app.connections import Connections, ListeningSocket, protocol_of
 from cloakgp.app.errors import add_handlers, not_found
 from cloakgp.app.folder import Folder
 from cloakgp.app.guard import Guard
@@ -55,17 +53,10 @@ or in a browser with a session cookie. Every refusal is `{"error": sentence, "co
 class StaticPages(StaticFiles):
     """Files of the kinds that the pages consist of; browsers ask each time whether theirs is the newest."""
 
-    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        """Where a file lies: in the pages' folder, or in plotly's if it is plotly."""
-        if path == _PLOTLY:
-            found = _plotly()
-            return str(found), found.stat()
-        return super().lookup_path(path)
-
     def file_response(self, full_path: str | os.PathLike[str], *more: Any, **other: Any) -> Response:
         """The file, or that it has not changed."""
         path = Path(full_path)
-        if path.suffix not in _TYPES:
+        if path.suffix not in _TYPES or (path.parent.name == "package_data" and path.name != _PLOTLY):
             raise not_found("page")
         response = super().file_response(full_path, *more, **other)
         response.headers["Content-Type"] = _TYPES[path.suffix]
@@ -75,20 +66,13 @@ class StaticPages(StaticFiles):
 
 def add_pages(app: FastAPI) -> None:
     """The one page at /, of which the address's # says what it shows; all else under /static."""
-    pages = StaticPages(directory=FOLDER)
+    pages = StaticPages(directory=FOLDER, packages=[("plotly", "package_data")])
 
     async def first_page(request: Request) -> Response:
         return await pages.get_response("index.html", request.scope)
 
     app.add_route("/", first_page, methods=["GET", "HEAD"], include_in_schema=False)
     app.mount("/static", pages)
-
-
-def _plotly() -> Path:
-    found = find_spec("plotly")
-    if found is None or found.origin is None:
-        raise not_found("package plotly: install the extra cloakgp[app] (in a clone: pip install '.[app]')")
-    return Path(found.origin).parent / "package_data" / _PLOTLY
 
 
 def create_app(state: State) -> FastAPI:
@@ -154,7 +138,6 @@ def serve(
     with folder.claimed():
         anywhere = behind_proxy or not near
         state = State(folder.path, ledger, limits=limits, any_host=anywhere, host=host, demo=demo)
-        connections = Connections(state.limits, exempt=_PROXY if behind_proxy else ())
         certificate, key = tls or (None, None)
         config = uvicorn.Config(
             create_app(state),
@@ -163,18 +146,17 @@ def serve(
             server_header=False,
             proxy_headers=behind_proxy,
             forwarded_allow_ips=_PROXY,
-            http=protocol_of(connections),
+            http="h11",
             ws="none",
-            loop="asyncio",  # the limits on connections need its sockets
+            h11_max_incomplete_event_size=32 * 2**10,  # bytes of a request's headers
+            limit_concurrency=state.limits.connections,
             timeout_keep_alive=state.limits.idle_seconds,
             timeout_graceful_shutdown=60,
             ssl_certfile=certificate,
             ssl_keyfile=key,
         )
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        with ListeningSocket(
-            connections, socket.create_server((host, port), family=family, backlog=2048)
-        ) as listening:
+        with socket.create_server((host, port), family=family, backlog=2048) as listening:
             shown = f"[{host}]" if ":" in host else host
             address = f"{'https' if tls else 'http'}://{shown}:{listening.getsockname()[1]}"
             print(f"cloakgp app at {address}, data in {state.folder.path}", file=sys.stderr)

@@ -7,9 +7,11 @@ levels and dates, and limits.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence, Sized
 from dataclasses import fields
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -60,24 +62,8 @@ Private = Annotated[list[Name], Field(max_length=100)]
 Pair = Annotated[list[Name], Field(min_length=2, max_length=2)]
 Held = Annotated[dict[Name, Cell], Field(max_length=Most.inputs)]
 
-_LEARNED: dict[str, Any] = {
-    "data": "heights.csv",
-    "inputs": ["age"],
-    "output": "height",
-    "bounds": [50.0, 170.0],
-    "at": "grid:200",
-    "epsilon": 1.0,
-    "delta": 0.01,
-}
-_CHANCES = {**_LEARNED, "inputs": ["age", "clinic"], "bounds": [0.0, 1.0]}
-_MODES = {"output": "by", "outcome": "classes", "classes": ["car", "bus", "train"]}
-EXAMPLES: list[Any] = [
-    {**_LEARNED, "kernel": "EQ(20, variance=625)", "noise": 196.0},
-    {**_LEARNED, "protect": "people", "people": "person", "model": "learn"},
-    {**_LEARNED, "protect": "rows", "box": {"age": {"low": 0.0, "high": 90.0, "cells": 45}}},
-    {**_CHANCES, "output": "ill", "outcome": "yes/no", "categories": ["clinic"], "missing_inputs": "drop"},
-    {**_CHANCES, **_MODES, "kernel": "EQ([20, 1], variance=0.5) + Constant(2)"},
-]
+EXAMPLES: list[Any] = json.loads(Path(__file__).with_name("examples.json").read_bytes())
+"""Settings for the description of the API."""
 
 
 class Defaults(BaseModel):
@@ -465,8 +451,7 @@ def coded(column: Column, cells: Sequence[Any], what: str = "points") -> FloatAr
     if not any(isinstance(cell, str) for cell in cells):
         return np.asarray(cells, dtype=np.float64)
     table = Table({column.name: Cells(objects(level(column, cell) for cell in cells))})
-    numbers: FloatArray = Columns((column,)).numbers(table, what)[:, 0]
-    return numbers
+    return np.asarray(Columns((column,)).numbers(table, what)[:, 0])
 
 
 def level(column: Column, cell: Any) -> Any:

@@ -26,7 +26,7 @@ from cloakgp.app.reader import Reader
 from cloakgp.app.releases import Releases
 from cloakgp.app.releasing import Releasing
 from cloakgp.app.uploads import Uploads
-from cloakgp.app.work import Watching
+from cloakgp.app.work import CurrentRequest, current
 from cloakgp.workflow import tables
 
 
@@ -83,7 +83,8 @@ class State:
         self.releasing.reconcile()
         if demo and (paying := self.releasing.ledger("demo")).trouble() is None:
             _add_demo(folder, paying)
-        self.watching = Watching()
+        self.watched: dict[tuple[str, str], CurrentRequest] = {}
+        """Requests that are under way, by who sent them and the ids that they gave them."""
         self.asked = Rate(self.limits.requests_per_second, self.limits.burst)
         self._failed = Rate(self.limits.failures_per_minute / 60, self.limits.failures_per_minute)
         self.predicting = CapacityLimiter(max(2, min(8, os.cpu_count() or 2)))
@@ -146,8 +147,12 @@ def _watched(
     state: Annotated[State, Depends(_state)],
     x_work: Annotated[str | None, Header(pattern=ID, description="To ask how far it is.")] = None,
 ) -> Iterator[None]:
-    with state.watching.under(person.id, x_work):
+    key = person.id, x_work or ""
+    state.watched[key] = current()
+    try:
         yield
+    finally:
+        state.watched.pop(key, None)
 
 
 Watched = Annotated[None, Depends(_watched)]

@@ -63,27 +63,6 @@ def listening(may_leave: bool = True) -> AbstractContextManager[None]:
     return heard_by(hear)
 
 
-class Watching:
-    """Requests by the ids that those who sent them gave them."""
-
-    def __init__(self) -> None:
-        self._of: dict[tuple[str, str], CurrentRequest] = {}
-
-    @contextmanager
-    def under(self, person: str, work: str | None) -> Iterator[None]:
-        """While this lasts, the current request can be asked for."""
-        key = (person, work or "")
-        self._of[key] = current()
-        try:
-            yield
-        finally:
-            self._of.pop(key, None)
-
-    def get(self, person: str, work: str) -> CurrentRequest | None:
-        """The request that somebody gave this id; None if it is over, or not begun."""
-        return self._of.get((person, work))
-
-
 class WorkQueue:
     """A few slots for heavy work: first come, first served, but one slot is always somebody else's.
 

@@ -24,8 +24,7 @@ import functools
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +32,6 @@ import typer
 
 from cloakgp.cli.options import Parameters
 from cloakgp.core.calibration import WeakPromiseWarning
-from cloakgp.core.progress import heard_by
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.workflow.shell_words import in_shell_words
 
@@ -105,22 +103,10 @@ def note(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show that something takes its time, and how far it is: on a terminal only, and on stderr."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(f"{what} ... (Ctrl-C stops it)") as status:
-
-        def told(label: str, done: int, total: int) -> None:
-            status.update(f"{what}: {label}, {done} of {total} ... (Ctrl-C stops it)")
-
-        with heard_by(told):
-            yield
+def working(what: str) -> None:
+    """Say that something takes its time, on a terminal only: there a bar shows how far it is."""
+    if sys.stderr.isatty():
+        note(f"{what} ... (Ctrl-C stops it)")
 
 
 def table(rows: Sequence[Sequence[str]], numbers: bool = True) -> str:

@@ -54,12 +54,12 @@ def show(file: Path, as_json: bool = False) -> Answer:
         **facts,
         "ledger": None if receipt is None else vars(receipt),
     }
-    named = [] if columns is None else [*words.column_rows(columns), ("private output", columns.response)]
+    coded = [] if columns is None else words.column_rows(columns)
     noise = [["std of the privacy noise", outcome.unit_words("y"), "of the bounds' width"]]
     what = {"function": "a function", "staged": "predictions, released in stages"}.get(kind, kind)
     parts = [
         f"{file.name}: {what}, {releases.n_inputs(release)} input column(s)",
-        table(words.there(named) + words.settings_rows(plan), numbers=False),
+        table(words.settings_rows(plan) + coded, numbers=False),
         "",
         table(noise + words.noise_lines(facts["noise_std"])),
         "",
@@ -214,13 +214,12 @@ def plot(
         if formats is not None:
             raise InputError("--formats is for a folder: name one with -o, or end the file's name in .svg.")
     release = releases.load(release_file).labelled(**vars(labels))
-    names = releases.input_names(release, options.names(inputs) or None)
-    output = releases.output_name(release, output) or "y"
+    release = releases.named(release, options.names(inputs) or None, output)
     if noise and release.plan.function is not None:
         raise InputError("--noise draws the noise of predictions; this file holds a function.")
-    shown = pictures.release_pictures(release, names, output, **axes.named)
+    shown = pictures.release_pictures(release, **axes.named)
     if noise:
-        shown = iter([pictures.noise_picture(release, names, output)])
+        shown = iter([pictures.noise_picture(release)])
     if not folder:
         first = replace(next(shown), dark=dark)
         atomic.write(out, first.encoded(pictures.kind_of(out)))
@@ -277,15 +276,13 @@ def export(
         made = report.html(release_file, names, output, ledger=book, axes=axes.named, **vars(labels))
         atomic.write(written, made.encode())
         return Answer({"report": str(written)}, f"report: {written}")
-    release = releases.load(release_file)
-    names, plan = releases.input_names(release, names), release.plan
+    release = releases.named(releases.load(release_file), names)
+    plan = release.plan
     if at is not None and plan.function is None:
         raise InputError("--at is for functions. For other points of this release use cloakgp predict.")
-    where = (
-        releases.default_points(release)
-        if at is None
-        else points_of(at, names, plan.shown_inputs, plan.columns)
-    )
-    columns = releases.released_table(release, names, where)
-    tables.write_columns(written, columns)
-    return Answer({"table": str(written), "columns": list(columns)}, f"table: {written}")
+    where = releases.default_points(release)
+    if at is not None:
+        where = points_of(at, releases.columns_in(release, names), plan.shown_inputs, plan.columns)
+    found = releases.released_table(release, where)
+    tables.write_columns(written, found)
+    return Answer({"table": str(written), "columns": list(found)}, f"table: {written}")

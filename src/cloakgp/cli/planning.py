@@ -19,6 +19,7 @@ from cloakgp.data import file_cells
 from cloakgp.data.dates import day_of
 from cloakgp.data.formats import Format
 from cloakgp.data.grid import Grid
+from cloakgp.data.inputs import as_inputs
 from cloakgp.data.people import ALIKE
 from cloakgp.files import atomic
 from cloakgp.kernels.specs import parse
@@ -32,14 +33,12 @@ from cloakgp.workflow import pictures, releases, tables, words
 from cloakgp.workflow.inputs import (
     check_cluster,
     check_columns,
-    complete_rows,
     connected,
     inducing_inputs,
     open_ids,
     open_inputs,
     plan_for,
     points_in,
-    protected,
     repeated_ids,
 )
 
@@ -90,21 +89,23 @@ def plan(
     settings, X, whose = _settings(data, columns, dask, chosen)
     if compare:
         _check_compare(settings, {"--design": chosen["design"], "--out": out, "--plot": picture})
-        with connected(dask), working("comparing designs"):
+        working("comparing designs")
+        with connected(dask):
             compared = compare_from(settings, X, whose)
         lines = "\n".join([table(compared.lines()), *compared.notes])
         return Answer({"designs": compared.table(), "best": compared.best}, lines)
     if not settings.in_stages and settings.inducing is None and settings.device is None:
-        rows = len(np.unique(complete_rows(X, whose, columns.missing_inputs)[0], axis=0))
+        rows = len(np.unique(as_inputs(X, missing_inputs=columns.missing_inputs).X, axis=0))
         less = "--inducing 500 takes far less of both, and so does a model that is learned, without --kernel."
         note_work(
             f"note: an exact model of {rows} distinct rows takes", 1e-10 * rows**3, 3 * 8 * rows**2, less
         )
-    with connected(dask), working("planning"):
+    working("planning")
+    with connected(dask):
         made = plan_for(settings, X, whose)
         file = PlanFile.of(made)
         if picture is not None:
-            drawn = pictures.noise_picture(made, inputs, output).encoded(pictures.kind_of(picture))
+            drawn = pictures.noise_picture(made).encoded(pictures.kind_of(picture))
     if columns.people is None and not settings.hides_inputs:
         _note_people(data, inputs, output)
     if settings.reading is not None and columns.decimal is None:
@@ -168,11 +169,11 @@ def _settings(
     asked["reading"] = None if form == Format() else form
     X = whose = None
     if not private:
-        with working("reading the inputs"):
-            streams = chosen["kernel"] is None or chosen["inducing"] is not None
-            X = open_inputs(data, inputs, streams, dask is not None, known, form, missing)
-            whose = open_ids(data, people, form, columns.ids)
-        size = protected(X, whose, missing)
+        working("reading the inputs")
+        streams = chosen["kernel"] is None or chosen["inducing"] is not None
+        X = open_inputs(data, inputs, streams, dask is not None, known, form, missing)
+        whose = open_ids(data, people, form, columns.ids)
+        size = as_inputs(X, whose, missing_inputs=missing).size
     if asked["delta"] is None:
         asked["delta"], counted = default_delta(size), "rows" if people is None else "people"
         note(
@@ -263,7 +264,7 @@ def _noise_text(plan: Any, inputs: list[str], output: str) -> str:
     if len(inputs) == 1 and len(plan.X_star) > 1:
         picked = sorted({round(i * (len(plan.X_star) - 1) / 6) for i in range(7)})
         order = plan.X_star[:, 0].argsort(kind="stable")[picked]
-        along = releases.named_points(plan, inputs, plan.X_star)[inputs[0]].tolist()
+        along = releases.named_points(plan, plan.X_star)[inputs[0]].tolist()
         shown = [f"{one:.5g}" if isinstance(one, float) else str(one) for one in along]
         numbers = (plan.expected_error, plan.noise_std, plan.gp_std)
         some = [[inputs[0], "expected error", "noise std", "GP's own std"]]

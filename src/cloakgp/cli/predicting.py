@@ -100,7 +100,7 @@ def _asked_points(
         if inputs is not None and tuple(inputs) != box.names:
             raise InputError(f"--inputs must be the box's: {','.join(box.names)}; or leave it out.")
         X = points_of(where, box.names, box)
-        return X, releases.named_points(first.plan, list(box.names), X)
+        return X, releases.named_points(first.plan, X)
     if len({releases.n_inputs(file) for file in files}) > 1:
         raise InputError("the files must all have the same number of input columns.")
     if any(axis.category or axis.origin for box in boxes for axis in box.axes):
@@ -108,14 +108,13 @@ def _asked_points(
     known = common(file.plan.columns for file in files)
     if points.is_grid(where):
         ends = np.vstack([_ends(file) for file in files])
-        names, X = releases.input_names(first, inputs), points.grid(where, ends, known)
+        X = points.grid(where, ends, known)
     elif known is not None and inputs in (None, list(known.names)):
         table = tables.read_points(where, known)
         return tables.as_numbers(where, known, table), {name: cells.values for name, cells in table.items()}
     else:
-        names = releases.columns_in(first, inputs)
-        X = points_in(where, names, limit=None)
-    return X, releases.named_points(first.plan, names, X)
+        X = points_in(where, releases.columns_in(first, inputs), limit=None)
+    return X, releases.named_points(releases.named(first, inputs).plan, X)
 
 
 def _ends(file: Release) -> FloatArray:

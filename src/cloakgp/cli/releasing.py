@@ -14,14 +14,14 @@ from cloakgp.core.errors import InputError, Refused
 from cloakgp.files import atomic
 from cloakgp.files.labels import NONE
 from cloakgp.ledger import BudgetExceeded, Entry, Ledger
-from cloakgp.ledger.balances import terms_of
+from cloakgp.ledger.balances import rounded_down, terms_of
 from cloakgp.ledger.charging import Account
 from cloakgp.release import encoding
 from cloakgp.release.plan_file import PlanFile
 from cloakgp.release.release import Release
 from cloakgp.workflow import private_step, releases, tables, words
 from cloakgp.workflow.inputs import check_cluster, check_columns, connected, plan_again
-from cloakgp.workflow.spending import Request, quote, request_name, rounded_down
+from cloakgp.workflow.spending import Request, quote, request_name
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ def release(
     name = request_name("release", payment.again, question=stored.question, data=data.name)
     account = for_request(payment.account(asked), name)
     with connected(dask):
-        with working("planning"):
-            plan = plan_again(settings, data, dask is not None)
+        working("planning")
+        plan = plan_again(settings, data, dask is not None)
         differs = stored.check(plan)
         if differs is not None:
             note(f"warning: {differs}")
@@ -176,11 +176,11 @@ def release(
         )
         what = f"Release {of} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP"
         known = payment.confirm(account, plan, what, asked, new=None if overwrite else out)
-        with working("releasing"):
-            # As when it was planned, or as header and public inputs say.
-            form = settings.reading or tables.reading(data, [] if asked.whole_rows else settings.inputs)
-            column = str(data), settings.output, missing, account, form, settings.people
-            made = private_step.release(plan, *column, dask=dask is not None)
+        working("releasing")
+        # As when it was planned, or as header and public inputs say.
+        form = settings.reading or tables.reading(data, [] if asked.whole_rows else settings.inputs)
+        column = str(data), settings.output, missing, account, form, settings.people
+        made = private_step.release(plan, *column, dask=dask is not None)
     made = made.labelled(**vars(labels))
     _save(made, out, overwrite or known is None)
     return _answer(made, out, account, known is not None)

@@ -12,6 +12,7 @@ from cloakgp.cli.planning import note_work
 from cloakgp.cli.releasing import Payment, for_request
 from cloakgp.core.calibration import default_delta
 from cloakgp.core.errors import InputError
+from cloakgp.data.inputs import as_inputs
 from cloakgp.files import atomic, container
 from cloakgp.gp import GP
 from cloakgp.kernels.specs import parse
@@ -19,7 +20,7 @@ from cloakgp.ledger.charging import Account
 from cloakgp.release.settings import check_together
 from cloakgp.selection import WORKING, Selection, SelectionPlan, plan_selection, working_bytes
 from cloakgp.workflow import private_step, tables
-from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs, points_of, protected
+from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs, points_of
 from cloakgp.workflow.spending import Request, request_name
 
 
@@ -70,8 +71,8 @@ def select(
     found = tables.find_columns(data, inputs, output, people, options.names(columns.categories), form)
     X = open_inputs(data, inputs, False, False, found, form, columns.missing_inputs)
     whose = open_ids(data, people, form, ids)
-    own, own_ids = complete_rows(X, whose, columns.missing_inputs)
-    n, size = len(own), working_bytes(len(own))
+    own = as_inputs(X, whose, missing_inputs=columns.missing_inputs)
+    n, size = len(own.X), working_bytes(len(own.X))
     if size <= WORKING:  # else it is refused
         less = "cloakgp plan without --kernel learns the model in the release, and is quicker for many rows."
         what = f"{len(candidates)} models of {n} rows: this takes"
@@ -83,24 +84,24 @@ def select(
         raise InputError("--then-at and --then-epsilon go together; --then-delta may go with them.")
     else:
         if then_delta is None:
-            then_delta = default_delta(protected(own, own_ids, "error"))
+            then_delta = default_delta(own.size)
             note(f"The release to follow is taken to have the default delta, {then_delta:g}.")
-        plan_for = points_of(then_at, inputs, own, found), then_epsilon, then_delta, then_design
-    with working("planning the selection"):
-        plan = plan_selection(
-            candidates,
-            X,
-            epsilon=epsilon,
-            folds=folds,
-            loss=loss,
-            loss_clip=loss_clip,
-            plan_for=plan_for,
-            people=whose,
-            within=1.0 if columns.within is None else columns.within,
-            ids=ids,
-            columns=found,
-            missing_inputs=columns.missing_inputs,
-        )
+        plan_for = points_of(then_at, inputs, own.X, found), then_epsilon, then_delta, then_design
+    working("planning the selection")
+    plan = plan_selection(
+        candidates,
+        X,
+        epsilon=epsilon,
+        folds=folds,
+        loss=loss,
+        loss_clip=loss_clip,
+        plan_for=plan_for,
+        people=whose,
+        within=1.0 if columns.within is None else columns.within,
+        ids=ids,
+        columns=found,
+        missing_inputs=columns.missing_inputs,
+    )
     then = None if plan_for is None else [container.digest(plan_for[0]), *plan_for[1:]]
     asked = {"question": plan.question_digest, "then": then, "columns": found.words(), "ids": ids}
     account = for_request(
@@ -111,8 +112,8 @@ def select(
         return Answer({"certificate": plan.certificate.to_dict(), "choice": None}, text)
     what = f"Select by {output!r} of {data.name} among {len(candidates)} models: {epsilon:g}-DP"
     known = payment.confirm(account, plan, what, wanted)
-    with working("selecting"):
-        chosen = private_step.select(plan, str(data), output, missing, account, form)
+    working("selecting")
+    chosen = private_step.select(plan, str(data), output, missing, account, form)
     return _answer(plan, chosen, out, spent=known is None)
 
 

@@ -61,8 +61,7 @@ class Cells:
     def average(self, values: NDArray[Any]) -> FloatArray:
         """(U,) the mean over each cell's rows of what there is for every row."""
         total = np.bincount(self.groups.labels, weights=values, minlength=len(self.centres))
-        result: FloatArray = frozen(total / np.maximum(self.counts, 1))
-        return result
+        return frozen(total / np.maximum(self.counts, 1))
 
 
 def told_apart(X: Any, noise: float | FloatArray, windows: FloatArray | None = None) -> Inputs | None:

@@ -286,8 +286,7 @@ def _days(column: Column, values: NDArray[Any], name: str, new_levels: bool) -> 
         values = np.array(aware, dtype="datetime64[us]")
     if values.dtype.kind != "M":
         raise ArgumentTypeError(name, f"must hold dates in {column.name!r}", "numbers")
-    days: FloatArray = (values - np.datetime64(column.origin, "us")) / np.timedelta64(1, "D")
-    return days
+    return np.asarray((values - np.datetime64(column.origin, "us")) / np.timedelta64(1, "D"))
 
 
 def _levels(column: Column, values: FloatArray) -> NDArray[Any]:

@@ -54,8 +54,8 @@ def days_of(cells: Any) -> FloatArray:
     from pyarrow import compute
 
     def floats(numbers: Any) -> FloatArray:
-        found: FloatArray = numbers.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
-        return found  # NaN where there is none
+        # NaN where there is none.
+        return np.asarray(numbers.cast(pyarrow.float64()).to_numpy(zero_copy_only=False))
 
     def part(name: str) -> FloatArray:
         text = parts.field(name)  # of the clock: 0 where it is not written

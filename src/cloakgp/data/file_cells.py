@@ -19,7 +19,7 @@ import numpy as np
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import InputError
 from cloakgp.data.formats import Format, csv_options, detect, is_parquet, opened
-from cloakgp.data.parquet import files_of
+from cloakgp.data.parquet import files_of, open_parquet
 from cloakgp.data.people import ALIKE, decoded, names_nobody, same_id
 
 _POINT_NUMBER = r"^[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"
@@ -39,8 +39,7 @@ def read_numbers(path: PathLike, column: str, form: Format | None = None) -> Flo
     cells = _parquet(path, column) if is_parquet(path) else _csv_numbers(path, column, form or detect(path))
     if not (pyarrow.types.is_boolean(cells.type) or pyarrow.types.is_primitive(cells.type)):
         raise irregular(path)
-    numbers: FloatArray = cells.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return numbers
+    return np.asarray(cells.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
 def read_texts(path: PathLike, column: str, form: Format | None = None) -> Any:
@@ -80,8 +79,7 @@ def read_ids(path: PathLike, column: str, form: Format | None = None, how: str =
         own = same_id(text)
         if not names_nobody(own):
             found[code] = known.setdefault(own if how == ALIKE else text, len(known))
-    numbers: FloatArray = found[encoded.indices.fill_null(len(found) - 1).to_numpy(zero_copy_only=False)]
-    return numbers
+    return np.asarray(found[encoded.indices.fill_null(len(found) - 1).to_numpy(zero_copy_only=False)])
 
 
 def _csv_ids(path: PathLike, column: str, form: Format | None) -> Any:
@@ -209,13 +207,12 @@ def _csv(path: PathLike, column: str, kind: Any, form: Format, missing: Any = No
 
 def _parquet(path: PathLike, column: str) -> Any:
     import pyarrow
-    from pyarrow import parquet
 
-    try:
-        with parquet.ParquetFile(str(path)) as file:
-            cells = file.read(columns=[column]).column(column).combine_chunks()
-    except (pyarrow.ArrowException, OSError, KeyError):
-        raise InputError(f"{Path(path).name}: cannot be read as Parquet; it may be damaged.") from None
+    with open_parquet(path) as file:
+        table = file.read(columns=[column])
+    if table.column_names != [column]:
+        raise irregular(path)
+    cells = table.column(column).combine_chunks()
     if pyarrow.types.is_dictionary(cells.type):
         return cells.dictionary_decode()
     if pyarrow.types.is_nested(cells.type):

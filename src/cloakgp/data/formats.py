@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -50,11 +50,6 @@ class Format:
     def words(self) -> dict[str, str]:
         """For files."""
         return asdict(self)
-
-    @classmethod
-    def from_words(cls, words: Mapping[str, Any]) -> Format:
-        """What :meth:`words` gave."""
-        return cls(**words)
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:

@@ -84,6 +84,12 @@ class PublicInputs(NamedTuple):
         """Who has which rows; None if the promise is to each row."""
         return None if self.people is None else as_people(self.people, n_rows, self.ids)
 
+    @property
+    def size(self) -> int:
+        """To how many a promise is made: people, or rows if none are named."""
+        people = self.shared(len(self.X))
+        return len(self.X) if people is None else people.n_people
+
 
 def named(planning: Callable[P, R]) -> Callable[P, R]:
     """Refuse whatever else comes without a name.

@@ -129,8 +129,7 @@ def _table(X: FloatArray, noise: float | FloatArray, windows: FloatArray | None)
     """What makes rows equal, with 0.0 for -0.0."""
     more = [X, *([] if isinstance(noise, float) else [noise]), *([] if windows is None else [windows])]
     table = X if len(more) == 1 else np.column_stack(more)
-    result: FloatArray = table + 0.0
-    return result
+    return np.asarray(table + 0.0)
 
 
 def _distinct_rows(X: FloatArray, noise: float | FloatArray, windows: FloatArray | None) -> FloatArray:

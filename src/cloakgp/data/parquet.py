@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.core.checks import FloatArray
-from cloakgp.core.errors import ArgumentError
+from cloakgp.core.errors import ArgumentError, InputError
 from cloakgp.data.formats import PARQUET
 
 
@@ -22,8 +22,8 @@ class Blocks:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.ends = np.cumsum(np.asarray(sizes, dtype=np.intp), dtype=np.intp)
-        self._kept: dict[int, Future[Any]] = {}
-        self._lock = Lock()
+        self._kept: dict[int, Any] = {}
+        self._loading = [Lock() for _ in sizes]
 
     def load(self, block: int) -> Any:
         """The rows of one block."""
@@ -62,21 +62,13 @@ class Blocks:
         return joined(parts)[np.argsort(np.argsort(which, kind="stable"))]
 
     def _block(self, block: int) -> Any:
-        with self._lock:
-            task = self._kept.get(block)
-            mine = task is None
-            if task is None:
-                task = self._kept[block] = Future()
-                while len(self._kept) > 8:  # blocks: rows are read a little at a time, by several threads
-                    del self._kept[next(iter(self._kept))]
-        if mine:
-            try:
-                task.set_result(self.load(block))
-            except BaseException as error:
-                with self._lock:  # the next who asks may try again
-                    self._kept.pop(block, None)
-                task.set_exception(error)
-        return task.result()
+        with self._loading[block]:  # rows are read a little at a time, by several threads
+            found = self._kept.get(block)
+            if found is None:
+                found = self._kept[block] = self.load(block)
+                for old in list(self._kept)[:-8]:
+                    self._kept.pop(old, None)
+        return found
 
 
 def spans(ends: Any, start: int, stop: int) -> Iterator[tuple[int, slice]]:
@@ -185,6 +177,21 @@ class ParquetColumns(Blocks):
         return f"<ParquetColumns: {self.path.name}, {len(self)} rows, {', '.join(self.columns)}>"
 
 
+@contextmanager
+def open_parquet(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """A Parquet file, of which nothing but the schema was read."""
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(str(path)) as file:
+            yield file
+    except FileNotFoundError:
+        raise
+    except (pyarrow.ArrowException, OSError):
+        raise InputError(f"{Path(path).name}: cannot be read as Parquet; it may be damaged.") from None
+
+
 def files_of(path: Path) -> list[Path]:
     """A file, or a folder's Parquet files in the order of their rows."""
     if not path.is_dir():
@@ -202,17 +209,10 @@ def _by_name(path: Path) -> list[Any]:
 
 def _checked(path: Path, columns: Sequence[str]) -> Any:
     """What a file says of itself, if each of the columns is there once and holds numbers."""
-    import pyarrow
-    from pyarrow import parquet
+    from pyarrow import types
 
-    try:
-        with parquet.ParquetFile(str(path)) as file:
-            metadata, schema = file.metadata, file.schema_arrow
-    except FileNotFoundError:
-        raise
-    except (pyarrow.ArrowException, OSError):
-        raise ValueError(f"{path.name}: cannot be read as Parquet; it may be damaged.") from None
-    types = pyarrow.types
+    with open_parquet(path) as file:
+        metadata, schema = file.metadata, file.schema_arrow
     numeric = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
     for column in columns:
         if schema.names.count(column) != 1:

@@ -18,14 +18,14 @@ values for its name unless ``name=False``.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from time import sleep
 from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
-from cloakgp.core.errors import ArgumentTypeError
+from cloakgp.core.errors import Argument, ArgumentTypeError, missing_extra
 from cloakgp.core.progress import Progress
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.data.chunks import chunks, is_dask, n_rows, sweep_threads
@@ -88,26 +88,43 @@ def as_rows(source: Any, name: str) -> Any:
     return array[:, None] if array.ndim == 1 else array
 
 
-def private_dask_column(path: str, column: str) -> Any:
-    """A column of Parquet files as a Dask array, to be given as y: read by the workers, unread until then."""
-    import dask.array
+def dask_columns(path: str, columns: Sequence[str]) -> Any:
+    """Columns of Parquet files as a Dask array of rows, which the workers read when they are asked for."""
+    return _in_blocks(_block, path, columns, len(columns))
 
-    sizes = tuple(np.diff(ParquetColumns(path, [column]).ends, prepend=0).tolist())  # from metadata
+
+def _in_blocks(read: Callable[..., Any], path: str, columns: Sequence[str], *width: int) -> Any:
+    """A Dask array with a block for each row group; of rows that are so wide, or a vector."""
+    try:
+        import dask.array
+    except ImportError:
+        raise missing_extra(Argument("dask"), "dask and distributed", "dask") from None
+    sizes = tuple(np.diff(ParquetColumns(path, columns).ends, prepend=0).tolist())  # from metadata
     return dask.array.map_blocks(
-        _private_block,
+        read,
         path,
-        column,
-        chunks=(sizes,),
+        tuple(columns),
+        chunks=(sizes, *((one,) for one in width)),
         dtype=np.float64,
-        meta=np.empty(0),
-        name=f"private-{uuid4().hex}",  # for a known name, a cluster would give what it remembers
+        meta=np.empty((0, *width)),
+        name=f"columns-{uuid4().hex}",  # for a known name, a cluster would give what it remembers
     )
 
 
-def _private_block(path: str, column: str, block_id: tuple[int, ...] = (0,)) -> Any:
+def _block(path: str, columns: Sequence[str], block_id: tuple[int, ...] = (0,)) -> Any:
     """On a worker: one row group."""
+    return ParquetColumns(path, columns).load(block_id[0])
+
+
+def private_dask_column(path: str, column: str) -> Any:
+    """A column of Parquet files as a Dask array, to be given as y: read by the workers, unread until then."""
+    return _in_blocks(_private_block, path, [column])
+
+
+def _private_block(path: str, columns: Sequence[str], block_id: tuple[int, ...] = (0,)) -> Any:
+    """The same of a private column, as a vector."""
     try:
-        return ParquetColumns(path, [column]).load(block_id[0])[:, 0]
+        return _block(path, columns, block_id)[:, 0]
     except Exception:  # whatever it says might quote values, and a worker would log it
         return np.array([None])  # which the private room refuses by the one message
 

@@ -5,25 +5,13 @@ environment variable ``CLOAKGP_DATA`` names, else from the publisher, once, into
 ``make_*`` generate look-alikes from formulas with a public seed.
 """
 
-from cloakgp.datasets.dataset import Dataset, DatasetError
-from cloakgp.datasets.generated import make_bike_like, make_city_like, make_kung_like
-from cloakgp.datasets.published import (
-    CITIBIKE_BOX,
-    LONDON_BOX,
-    fetch_citibike,
-    fetch_kung,
-    fetch_london_prices,
-)
-
-__all__ = [
-    "CITIBIKE_BOX",
-    "LONDON_BOX",
-    "Dataset",
-    "DatasetError",
-    "fetch_citibike",
-    "fetch_kung",
-    "fetch_london_prices",
-    "make_bike_like",
-    "make_city_like",
-    "make_kung_like",
-]
+from cloakgp.datasets.dataset import Dataset as Dataset
+from cloakgp.datasets.dataset import DatasetError as DatasetError
+from cloakgp.datasets.generated import make_bike_like as make_bike_like
+from cloakgp.datasets.generated import make_city_like as make_city_like
+from cloakgp.datasets.generated import make_kung_like as make_kung_like
+from cloakgp.datasets.published import CITIBIKE_BOX as CITIBIKE_BOX
+from cloakgp.datasets.published import LONDON_BOX as LONDON_BOX
+from cloakgp.datasets.published import fetch_citibike as fetch_citibike
+from cloakgp.datasets.published import fetch_kung as fetch_kung
+from cloakgp.datasets.published import fetch_london_prices as fetch_london_prices

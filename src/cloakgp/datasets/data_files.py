@@ -227,8 +227,7 @@ def within(table: FloatArray, box: Box) -> FloatArray:
     """The rows whose first columns lie in the box, ends included."""
     low, high = np.array(box, dtype=float).T
     place = table[:, : len(box)]
-    kept: FloatArray = table[((place >= low) & (place <= high)).all(axis=1)]
-    return kept
+    return np.asarray(table[((place >= low) & (place <= high)).all(axis=1)])
 
 
 def as_box(box: Any) -> list[tuple[float, float]]:

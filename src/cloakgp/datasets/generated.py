@@ -54,8 +54,7 @@ def make_kung_like(n: int = 287, seed: int = 0) -> Dataset:
 
 def _growth(age: FloatArray) -> FloatArray:
     """Mean height in cm: 60 at birth, half of the way to adulthood by the age of seven."""
-    curve: FloatArray = 150.0 * (1 - 0.6 * np.exp(-((age / 9.0) ** 1.3)))
-    return curve
+    return np.asarray(150.0 * (1 - 0.6 * np.exp(-((age / 9.0) ** 1.3))))
 
 
 _CENTRE = np.array([530.0, 180.0])  # km, of a square from 480 to 580 km east and 130 to 230 km north
@@ -117,8 +116,7 @@ def _price(places: FloatArray) -> FloatArray:
     """Mean price in thousands: a broad hill west of the centre on a slope down to the east."""
     east, north = (places - _CENTRE).T
     hill = 90.0 * np.exp(-((east + 15.0) ** 2 + north**2) / (2 * 25.0**2))
-    mean: FloatArray = 275.0 + hill - 1.0 * east - 0.6 * north
-    return mean
+    return np.asarray(275.0 + hill - 1.0 * east - 0.6 * north)
 
 
 _LATITUDES, _LONGITUDES = (40.680, 40.787), (-74.017, -73.930)  # degrees
@@ -185,24 +183,21 @@ def _stations(random: np.random.Generator) -> FloatArray:
     low, high = np.array([_LATITUDES, _LONGITUDES]).T
     inside = ((stations >= low) & (stations <= high)).all(axis=1)
     shore = _from_river(stations)
-    kept: FloatArray = stations[inside & (np.abs(shore) > 0.4) & (np.abs(shore) < 5.0)].round(6)
-    return kept
+    return np.asarray(stations[inside & (np.abs(shore) > 0.4) & (np.abs(shore) < 5.0)].round(6))
 
 
 def _from_river(stations: FloatArray) -> FloatArray:
     """Km west of the river, which runs along the grid and bends east in the north."""
     north, east = ((stations - [np.mean(_LATITUDES), np.mean(_LONGITUDES)]) * _KM).T
     turn = np.deg2rad(29.0)
-    distance: FloatArray = 0.8 + north * np.sin(turn) - east * np.cos(turn)
-    return distance
+    return np.asarray(0.8 + north * np.sin(turn) - east * np.cos(turn))
 
 
 def _popularity(stations: FloatArray) -> FloatArray:
     """Mean use of a station: most in the middle of the west bank, a third of it on the other."""
     centre = np.array([40.737, -73.992])
     far = np.linalg.norm((stations - centre) * _KM, axis=1)
-    mean: FloatArray = (0.25 + np.exp(-((far / 3.5) ** 2))) * np.where(_from_river(stations) > 0, 1.0, 0.35)
-    return mean
+    return np.asarray((0.25 + np.exp(-((far / 3.5) ** 2))) * np.where(_from_river(stations) > 0, 1.0, 0.35))
 
 
 def _count(n: int) -> int:

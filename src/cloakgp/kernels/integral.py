@@ -1,4 +1,4 @@
-"""Averages and integrals over boxes: covariances between bins, and between bins and points.
+"""Averages over boxes: covariances between bins, and between bins and points.
 
 When an outcome is observed only as a bin's mean, what it tells about the function is the mean over
 that box, not the value at its centre. :class:`Integral` gives the covariances that this takes.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Self
 
@@ -105,21 +105,17 @@ class Points(Boxes):
         x = checks.matrix(x, "x")
         set_frozen(self, lower=x, upper=x)
 
-    @property
-    def x(self) -> FloatArray:
-        """(N, D) the points."""
-        return self.lower
-
     def _parts(self) -> tuple[FloatArray, ...]:
         return (self.lower,)
 
 
 @registered
 class Integral(Kernel):
-    """The kernel of a function's means (or integrals) over boxes, the function itself having `kernel`.
+    """The kernel of a function's means over boxes, the function itself having `kernel`.
 
+    A mean over a box is what a bin's mean observes; a side of no length is evaluated, not averaged over.
     It gives the covariance of a box with a box, of a box with a point, and of a point with a point,
-    where it is `kernel`'s own. Each is within a relative 1e-10 of the integral of `kernel` over the
+    where it is `kernel`'s own. Each is within a relative 1e-10 of the mean of `kernel` over the
     box or boxes, also for tiny, huge and far boxes.
 
     Parameters
@@ -127,10 +123,6 @@ class Integral(Kernel):
     kernel : EQ
         The kernel of the function at points. Its `active_dims` count the boxes' dimensions, and its
         lengthscale has one entry for each of those, if several.
-    normalise : bool, default True
-        True: each box stands for the function's mean over it, which is what a bin's mean observes, in
-        the outcome's own unit. False: for its integral, the mean times the box's volume, in that unit
-        times those of the inputs. A side of no length is evaluated, not integrated, in both cases.
 
     Notes
     -----
@@ -143,8 +135,8 @@ class Integral(Kernel):
     A plan protects one row of y. To protect people whose inputs are known by bin, give one row per
     person, with the person's bin as its box; with a row per bin, one bin's mean is what is protected.
 
-    Numbers scale it, and it adds to other `Integral` kernels, one per part of the function. With
-    `normalise` a :class:`Constant` is the same for boxes and points, so it may be added too. Another
+    Numbers scale it, and it adds to other `Integral` kernels, one per part of the function. A
+    :class:`Constant` is the same for boxes and points, so it may be added too. Another
     kernel in a sum or product reads the 2 D columns of the encoding, which is seldom what is meant.
 
     Arrays of other libraries are accepted, but the arithmetic is numpy's.
@@ -154,15 +146,13 @@ class Integral(Kernel):
     >>> import numpy as np
     >>> kernel = Integral(EQ(25.0))
     >>> kernel
-    Integral(kernel=EQ(lengthscale=25.0, variance=1.0), normalise=True)
+    Integral(kernel=EQ(lengthscale=25.0, variance=1.0))
     >>> np.round(kernel(Boxes([0.0, 10.0], [10.0, 20.0]), Points([5.0])), 3)
     array([[0.993],
            [0.918]])
     """
 
     kernel: EQ
-    _: KW_ONLY
-    normalise: bool = True
 
     def __post_init__(self) -> None:
         if type(self.kernel) is not EQ:  # nor one derived from it, which may be another function
@@ -172,13 +162,10 @@ class Integral(Kernel):
                 reprlib.repr(self.kernel),
                 "Write a sum as Integral(a) + Integral(b), and a scale as EQ's variance.",
             )
-        if not isinstance(self.normalise, (bool, np.bool_)):
-            raise ArgumentTypeError("normalise", "must be True or False", reprlib.repr(self.normalise))
-        set_frozen(self, normalise=bool(self.normalise))
 
     @property
     def range(self) -> tuple[float, float] | None:
-        return self.kernel.range if self.normalise else None  # volumes have no limit
+        return self.kernel.range
 
     @classmethod
     def _from_spec(cls, values: dict[str, Any], read: Callable[[Any], Kernel]) -> Kernel:
@@ -196,8 +183,6 @@ class Integral(Kernel):
             xs, x_side = _sides(x_lower[:, column], x_upper[:, column])
             zs, z_side = _sides(z_lower[:, column], z_upper[:, column])
             values *= _table(xs, zs, scale)[:, z_side][x_side]
-        if not self.normalise:
-            values *= _volume(x_lower, x_upper)[:, None] * _volume(z_lower, z_upper)
         return like(X, values)
 
     def _diag(self, X: Array) -> Array:
@@ -206,8 +191,6 @@ class Integral(Kernel):
         for column, scale in self.kernel._columns(lower):
             sides = lower[:, column], upper[:, column]
             values *= _mean_covariance(sides, sides, scale)
-        if not self.normalise:
-            values *= _volume(lower, upper) * _volume(lower, upper)
         return like(X, values)
 
 
@@ -217,15 +200,9 @@ def over_boxes(kernel: Kernel) -> Kernel:
     return Integral(kernel)  # type: ignore[arg-type]  # which refuses all but EQ
 
 
-@over_boxes.register
-def _(kernel: Constant) -> Kernel:
-    return kernel
-
-
-@over_boxes.register
-def _(kernel: Integral) -> Kernel:
-    if not kernel.normalise:
-        raise ArgumentError("kernel", "must have normalise=True: a bin's mean is known, not its integral")
+@over_boxes.register(Constant)
+@over_boxes.register(Integral)
+def _(kernel: Kernel) -> Kernel:
     return kernel
 
 
@@ -367,11 +344,6 @@ def _sides(lower: FloatArray, upper: FloatArray) -> tuple[_Sides, NDArray[np.int
     """The distinct sides, and which of them each row has."""
     distinct, which = np.unique(lower + 1j * upper, return_inverse=True)
     return (distinct.real, distinct.imag), which
-
-
-def _volume(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Each box's volume; sides of no length are not integrated over, and do not count."""
-    return np.asarray(np.prod(np.where(upper > lower, upper - lower, 1.0), axis=1))
 
 
 def _split(X: Array, name: str) -> _Sides:

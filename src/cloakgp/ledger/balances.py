@@ -235,13 +235,14 @@ class Balance:
         said = [f"private columns: {', '.join(terms.private)}"] if terms.private else []
         said += [f"id column: {terms.people}"] if terms.people else []
         said += [f"delta of a release at most {terms.delta:g}"] if terms.delta not in (None, b.delta) else []
+        left, chosen = self.left_for_release(), self.left_for_selection()
         return "\n  ".join(
             [
                 f"{self.dataset}: ({b.epsilon:g}, {b.delta:g}) in all{aside}; {unit}",
                 *(["; ".join(said)] if said else []),
                 f"{spends}; epsilon {self.spent:.4g} at delta {b.delta:g}, if planned beforehand",
-                f"left for one more release: epsilon {_down(self.left_for_release())} at delta {b.delta:g}",
-                f"or for a selection: epsilon {_down(self.left_for_selection())}",
+                f"left for one more release: epsilon {rounded_down(left)} at delta {b.delta:g}",
+                f"or for a selection: epsilon {rounded_down(chosen)}",
             ]
         )
 
@@ -317,7 +318,7 @@ def balance_of(entries: Sequence[Entry], dataset: str) -> Balance:
     return found[dataset]
 
 
-def _down(value: float) -> str:
+def rounded_down(value: float) -> str:
     """Four digits, rounded down: what is said to be left must fit (plans calibrate with a margin of 1e-8)."""
     if value < 1e-6:  # no plan is made with less
         return "0"

@@ -148,7 +148,7 @@ class Ledger:
         if not isinstance(url, str):
             raise ArgumentTypeError("url", "must be text, such as 'sqlite:///budget.db'", type(url).__name__)
         self._timeout = checks.positive(timeout, "timeout")
-        self._who = checks.text(_user() if who is None else who, "who")
+        self._who = checks.text(user_name() if who is None else who, "who")
         self._store: Store = Store(url, self._timeout)
         self._reads = Reads()
 
@@ -571,7 +571,8 @@ def _check_plan(entry: Entry, plan: Chargeable) -> None:
         raise LedgerError(Message(said, "as then, or ", Phrase.NEW_REQUEST, ". Nothing was spent."))
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Of whoever runs this program."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container without a user table

@@ -10,14 +10,16 @@ import numpy as np
 
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentTypeError
+from cloakgp.data.columns import Column
 from cloakgp.data.inputs import as_points
 from cloakgp.files.labels import NONE, Labels
 from cloakgp.plots import page, shown
 from cloakgp.plots.page import BLACK, BLUE, CLASS_COLOURS, GREY, ORANGE
 from cloakgp.plots.private_data import draw_private
-from cloakgp.plots.shown import Predicted, classes_of, expect_one_curve, in_order, inputs_of, plan_of
+from cloakgp.plots.shown import Predicted, classes_of, expect_one_curve, in_order, plan_of
 from cloakgp.release.plan import Plan
 from cloakgp.release.release import Release
+from cloakgp.release.showing import inputs_of, interval_at, response
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +62,7 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
         ax.plot(x, lines[-1][order], color=BLUE, linewidth=2, label="expected error" + forecast)
     ax.plot(x, plan.noise_std[order], color=ORANGE, linestyle="--", label="privacy noise" + forecast)
     ax.plot(x, plan.gp_std[order], color=BLACK, linestyle=":", label="GP's own uncertainty")
-    _from_zero(ax, max(line.max() for line in lines))
+    _from_zero(ax, own, max(line.max() for line in lines))
     _finish_curve(ax, own)
     return ax
 
@@ -115,8 +117,8 @@ def plot_release(
         ax.plot(x, release.mean[order], color=ORANGE, linewidth=1.4, zorder=3, label=label, **style_of)
     if denoised:
         where = np.arange(float(len(levels))) if levels else np.linspace(x[0], x[-1], 300)
-        found = shown.interval_at(release, where[:, None])
-        page.draw_prediction(ax, where, found, classes_of(release), bars=bool(levels))
+        mean, _, *ends = interval_at(release, where[:, None])
+        page.draw_prediction(ax, where, (mean, *ends), classes_of(release), bars=bool(levels))
     if privacy or not denoised:
         _draw_noise(ax, x, release.mean[order], release.noise_std[order])
     if private_data is not None:
@@ -193,11 +195,11 @@ def plot_function(plan_or_release: Any, X: Any, ax: Axes | None = None) -> Axes:
         ax.plot(X[:, 0], values, color=BLUE, linewidth=2.2, zorder=3, label="released function")
         _draw_noise(ax, X[:, 0], values, std)
         _draw_noise(ax, X[:, 0], values, std / 4, "±¼", color=GREY, linestyle=":")
-        ax.set_ylabel(shown.response(plan))
+        ax.set_ylabel(response(plan))
     else:
         std = plan.noise_at(X)
         ax.plot(X[:, 0], std, color=BLUE, linewidth=2, label="privacy noise")
-        _from_zero(ax, std.max())
+        _from_zero(ax, plan, std.max())
     _finish_curve(ax, plan)
     return ax
 
@@ -207,15 +209,13 @@ class Slice:
     """The prediction along one input."""
 
     place: int
-    name: str
-    levels: tuple[Any, ...]
+    column: Column
     X: FloatArray
-    mean: FloatArray
-    low: FloatArray
-    high: FloatArray
+    found: Sequence[FloatArray]
+    """The prediction, and the ends of its 95 % band."""
 
 
-def slices_of(release: Release, names: Sequence[str] | None = None) -> list[Slice]:
+def slices_of(release: Release) -> list[Slice]:
     """The denoised prediction with its 95 % band along each of the first six inputs, the others held.
 
     These are held at their medians, in the middle of the box where inputs are private, or at their first
@@ -229,20 +229,19 @@ def slices_of(release: Release, names: Sequence[str] | None = None) -> list[Slic
         low, high = np.array([(axis.low, axis.high) for axis in plan.grid.axes]).T
     found = []
     for place, column in enumerate(inputs_of(plan)[:6]):
-        levels, name = column.levels, column.name if names is None else names[place]
+        levels = column.levels
         along = np.arange(float(len(levels))) if levels else np.linspace(low[place], high[place], 120)
         where = np.tile(middle, (len(along), 1))
         where[:, place] = along
-        found.append(Slice(place, name, levels, where, *shown.interval_at(release, where)))
+        mean, _, *ends = interval_at(release, where)
+        found.append(Slice(place, column, where, (mean, *ends)))
     return found
 
 
 def plot_slices(
     release: Release,
     figure: Figure | None = None,
-    labels: Sequence[str] | None = None,
     *,
-    output: str | None = None,
     across: int | None = None,
     slices: Sequence[Slice] | None = None,
 ) -> Figure:
@@ -255,10 +254,6 @@ def plot_slices(
     release : Release
     figure : matplotlib Figure, optional
         Where to draw; a new one if absent.
-    labels : names of the inputs, optional
-        As the release has them, if absent.
-    output : str, optional
-        What the outcome is called.
     across : int, optional
         How many panels are beside each other.
     slices : what :func:`slices_of` gave, optional
@@ -269,21 +264,21 @@ def plot_slices(
     matplotlib Figure
     """
     plan, units = release.plan, release.labels.units
-    drawn = slices_of(release, labels) if slices is None else slices
+    drawn = slices_of(release) if slices is None else slices
     n = len(drawn)
     across = min(2 if n in (2, 4) else 3, n) if across is None else min(across, n)
     size = (7.4, 4.4, 0.0, 0.0) if n == 1 else (3.2, 2.7, 1.0, 0.5)
     figure, axes = page.panels(figure, n, across, size, sharey=True)
     for ax, one in zip(axes, drawn, strict=True):
-        found = one.mean, one.low, one.high
-        page.draw_prediction(ax, one.X[:, one.place], found, classes_of(release), bars=bool(one.levels))
-        if one.levels:
-            page.name_levels(ax, one.levels)
-        ax.set_xlabel(one.name)
+        along, levels = one.X[:, one.place], one.column.levels
+        page.draw_prediction(ax, along, one.found, classes_of(release), bars=bool(levels))
+        if levels:
+            page.name_levels(ax, levels)
+        ax.set_xlabel(one.column.name)
         page.name_dates(ax, plan, one.place)
         page.bare(ax)
     for ax in axes[::across]:
-        ax.set_ylabel(shown.predicted_words(plan, units, output))
+        ax.set_ylabel(shown.predicted_words(plan, units))
     page.readable_up(axes[0], units, plan.outcome)
     if classes_of(release):
         axes[0].legend(frameon=False, fontsize="small")
@@ -300,17 +295,17 @@ def _draw_noise(
     ax.plot(x, mean - std, **style)
 
 
-def _from_zero(ax: Axes, top: float) -> None:
+def _from_zero(ax: Axes, plan: Plan, top: float) -> None:
     """An axis of stds: from 0, with room for the rug."""
     ax.set_ylim(-0.05 * top, 1.05 * top)
-    ax.set_ylabel("std, in y's unit")
+    ax.set_ylabel(f"std, in the unit of {response(plan)}")
 
 
 def _finish_curve(ax: Axes, plan: Plan, labels: Labels = NONE, below: bool = False) -> None:
-    ax.set_xlabel(shown.axis_label(plan, 0))
-    levels, found = inputs_of(plan)[0].levels, shown.public_inputs(plan)
-    if levels:
-        page.name_levels(ax, levels)
+    column, found = inputs_of(plan)[0], shown.public_inputs(plan)
+    ax.set_xlabel(column.label)
+    if column.levels:
+        page.name_levels(ax, column.levels)
     elif found is not None:
         rug, across = np.unique(found[0][:, 0]), ax.get_xaxis_transform()
         style: dict[str, Any] = {"linestyle": "", "marker": "|", "markersize": 7, "markeredgewidth": 0.8}

@@ -13,9 +13,10 @@ from cloakgp.data.grid import Axis
 from cloakgp.model.hyperprior import FAMILIES, Setting
 from cloakgp.plots import page
 from cloakgp.plots.page import BLUE, GREEN, GREY, ORANGE
-from cloakgp.plots.shown import TWO_SIDED_95, axis_label, expect_columns, plan_of, response
+from cloakgp.plots.shown import expect_columns, plan_of
 from cloakgp.plots.surface import plane
 from cloakgp.release.release import Release
+from cloakgp.release.showing import inputs_of, interval, response
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 def plot_stages(
     release: Release,
     figure: Figure | None = None,
-    labels: tuple[str, str] | None = None,
     *,
     across: int | None = None,
 ) -> Figure:
@@ -42,8 +42,6 @@ def plot_stages(
         With inputs of one column.
     figure : matplotlib Figure, optional
         Where to draw; a new one if absent.
-    labels : (str, str), optional
-        Of the axes; the names of the columns if absent.
     across : int, optional
         How many panels are beside each other.
 
@@ -55,7 +53,6 @@ def plot_stages(
         raise ArgumentTypeError("release", "must be a release in stages, made by AutoGP")
     counting = int(release.plan.grid is not None)  # such a release begins with counts, not outcomes
     rule, n = release.plan.rule, len(release.stages) - counting
-    labels = (axis_label(release.plan, 0), response(release.plan)) if labels is None else labels
     expect_columns(rule.X_star, 1, "plot_stages")
     across = min(n, across or (2 if n == 4 else 3 if n <= 6 else 4))
     figure, axes = page.panels(figure, n, across, (3.1, 2.4, 0.4, 0.9), sharex=True, sharey=True)
@@ -76,9 +73,9 @@ def plot_stages(
         page.bare(ax)
     for ax in axes[n - across :]:  # the lowest of each column
         ax.tick_params(labelbottom=True)
-        ax.set_xlabel(labels[0])
+        ax.set_xlabel(inputs_of(release.plan)[0].label)
     for ax in axes[::across]:
-        ax.set_ylabel(labels[1])
+        ax.set_ylabel(response(release.plan))
     low, high = rule.bounds
     axes[0].set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
     page.finish_panels(figure, release)
@@ -111,16 +108,14 @@ def plot_learned(release: Release, figure: Figure | None = None, *, across: int 
     rule: Any = release.plan.rule
     numeric = settings[0].numeric
     columns = max(len(numeric), 1)
-    no_noise, table = not release.plan.outcome.scattered, release.plan.columns
+    no_noise, inputs = not release.plan.outcome.scattered, inputs_of(release.plan)
     width = rule.latent[1] - rule.latent[0]
     across, heaviest = min(columns, across or 3), 1200.0  # the area of a circle for all the weight
     figure, axes = page.panels(figure, columns, across, (3.6, 3.2, 1.4, 0.6), sharey=True)
     for column, ax in enumerate(axes):
         _draw_weights(ax, settings, heaviest * release.weights, column, "signal" if no_noise else "noise")
-        ax.set(xscale="log", yscale="log", xlabel="lengthscale" if numeric else "signal std")
-        if columns > 1:
-            place = numeric[column]
-            ax.set_xlabel(f"lengthscale of {f'column {place + 1}' if table is None else table.names[place]}")
+        lengthscale = f"lengthscale of {inputs[numeric[column]].name}" if numeric else "signal std"
+        ax.set(xscale="log", yscale="log", xlabel=lengthscale)
         if column % across == 0:
             ax.set_ylabel("signal std, in f's unit" if no_noise else "noise std, in y's unit")
         span, ends = width, rule.prior.signal
@@ -181,7 +176,6 @@ def _plain_ticks(ax: Axes) -> None:
 def plot_density(
     release: Release,
     figure: Figure | None = None,
-    labels: Sequence[str] | None = None,
     *,
     across: int | None = None,
 ) -> Figure:
@@ -197,8 +191,6 @@ def plot_density(
         Made from a plan of :meth:`AutoGP.plan_rows` or :meth:`GP.plan_rows`.
     figure : matplotlib Figure, optional
         Where to draw; a new one if absent.
-    labels : names of the inputs, optional
-        The grid's if absent.
     across : int, optional
         How many panels are beside each other.
 
@@ -209,11 +201,11 @@ def plot_density(
     if plan_of(release) is release or release.plan.grid is None:
         raise ArgumentTypeError("release", "must be one of whole rows, made by plan_rows")
     grid, density = release.plan.grid, release.density
-    names = list(grid.names if labels is None else labels)
+    names = [one.name for one in inputs_of(release.plan)]
     if len(grid.axes) == 2 and not any(axis.category for axis in grid.axes):
         across = min(across or 2, 2)
         figure = page.new_figure(figure, (4.3 * across, 3.9 * (3 - across)))
-        sides = plane(names, (0, 1))  # longitude goes across, whichever column it is
+        sides = plane(release.plan)  # longitude goes across, whichever column it is
         order = (sides.up, sides.across)
         edges = [np.linspace(axis.low, axis.high, axis.cells + 1) for axis in grid.axes]
         up, east = (edges[side] for side in order)
@@ -243,7 +235,7 @@ def plot_density(
 
 def _draw_counts(ax: Axes, axis: Axis, counts: FloatArray, std: FloatArray) -> None:
     """How many rows each cell along one input has, with 95 % bands."""
-    ends = counts - TWO_SIDED_95 * std, counts + TWO_SIDED_95 * std
+    _, _, *ends = interval(counts, std, 0.95).values()
     if axis.category:
         page.draw_prediction(ax, axis.centres, (counts, *ends), bars=True)
         page.name_levels(ax, axis.levels)

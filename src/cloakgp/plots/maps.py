@@ -20,6 +20,7 @@ from cloakgp.plots.page import BLACK, GREY, PAPER
 from cloakgp.plots.shown import plan_of
 from cloakgp.plots.surface import NEAR_PRIOR, PREDICTION, PRIVACY, VIEWS, Surface, View, surface_of
 from cloakgp.release.release import Release
+from cloakgp.release.showing import inputs_of, response
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -171,14 +172,17 @@ def plot_noise_map(plan_or_release: shown.Predicted, ax: Axes | None = None) -> 
         contours = ax.tricontourf(east, north, plan_or_release.noise_std, levels=10, cmap="cividis")
     except (RuntimeError, ValueError):
         raise ValueError("plot_noise_map needs at least three test points, not all on one line.") from None
-    bar = ax.figure.colorbar(contours, ax=ax, label="std of the privacy noise, in y's unit")
+    of = f"std of the privacy noise, in the unit of {response(plan)}"
+    bar = ax.figure.colorbar(contours, ax=ax, label=of)
+    page.as_written(bar.ax)
     bar.outline.set_visible(False)
     limits = ax.axis()
     found = shown.public_inputs(plan)
     if found is not None:
         ax.plot(*found[0].T, ".", color=BLACK, markersize=3, markeredgewidth=0, alpha=0.5, label=found[1])
     ax.axis(limits)
-    ax.set(xlabel=shown.axis_label(plan, 0), ylabel=shown.axis_label(plan, 1))
+    across, up = inputs_of(plan)
+    ax.set(xlabel=across.label, ylabel=up.label)
     page.finish(ax, plan, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
     return ax
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +12,10 @@ from cloakgp.core.errors import missing_extra
 from cloakgp.files.labels import NONE, Labels
 from cloakgp.model.outcome import Outcome
 from cloakgp.plots.numbers import nice_ticks, tick_words
-from cloakgp.plots.shown import inputs_of, source_words, title
+from cloakgp.plots.shown import source_words, title
 from cloakgp.release.plan import Plan
 from cloakgp.release.release import Release
+from cloakgp.release.showing import inputs_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,7 @@ def name_levels(ax: Axes, levels: Sequence[Any]) -> None:
     """The names of levels below an axis, as many as fit, on their side if they are long."""
     shown = np.arange(len(levels))[:: -(-len(levels) // 24)]  # more names than that do not fit at all
     names = [str(levels[place]) for place in shown]
-    ax.set_xticks(shown, list(map(as_written, names)))
+    ax.set_xticks(shown, names)
     if sum(map(len, names)) > 40:  # letters, which are as many as fit beside each other
         ax.tick_params(axis="x", labelrotation=35)
         for text in ax.get_xticklabels():
@@ -146,17 +146,12 @@ def draw_prediction(
 # Words and marks
 
 
-def as_written(words: str) -> str:
-    """With dollar signs as they are: matplotlib takes what is between two of them for a formula."""
-    return re.sub(r"(?<!\\)\$", r"\\$", words)
+def as_written(drawn: Any) -> None:
+    """Dollar signs as they are: matplotlib takes what is between two of them for a formula."""
+    from matplotlib.text import Text
 
-
-def name_as_written(axes: Sequence[Any]) -> None:
-    """The same for the names of axes and what their legends say: these are words of whoever has the data."""
-    for ax in (one for each in axes for one in (each, *each.child_axes)):
-        legend = ax.get_legend()
-        for text in (ax.xaxis.label, ax.yaxis.label, *(() if legend is None else legend.get_texts())):
-            text.set_text(as_written(text.get_text()))
+    for text in drawn.findobj(Text):
+        text.set_parse_math(False)
 
 
 def finish(
@@ -174,11 +169,11 @@ def finish(
     """
     from matplotlib.transforms import ScaledTranslation
 
-    promise = as_written("\n".join([title(plan), *more]))
+    promise = "\n".join([title(plan), *more])
     if labels.title:
         ax.set_title(promise, loc="left", fontsize="small", color=GREY)
         up = 21 + 12 * len(more)  # points, of which a line takes 12
-        above = ax.annotate(as_written(labels.title), (0, 1), (0, up), "axes fraction", "offset points")
+        above = ax.annotate(labels.title, (0, 1), (0, up), "axes fraction", "offset points")
         above.set(weight="bold", fontsize="large")
     else:
         ax.set_title(promise, loc="left", fontsize="medium")
@@ -195,12 +190,12 @@ def finish(
             place["bbox_transform"] = ax.transAxes + shift
         key = ax.legend(frameon=False, fontsize="small", **place)
         lowest = key if below else lowest
-    name_as_written([ax])
-    said = as_written(source_words(labels))
+    said = source_words(labels)
     if said:
         at: Any = ("axes fraction", lowest)  # below that, wherever it comes to lie
         note = ax.annotate(said, (1, 0), (0, -5), at, "offset points")
         note.set(fontsize="x-small", color=GREY, ha="right", va="top")
+    as_written(ax)
     if plan.certificate.insecure:
         stamp(ax, 0.5, 0.5, INSECURE, fontsize=30, ha="center", va="center", rotation=15)
 
@@ -209,8 +204,8 @@ def finish_panels(figure: Figure, release: Release) -> None:
     """Title and promise above several panels, and the mark of insecure releases."""
     lines = [release.labels.title, title(release.plan), source_words(release.labels)]
     above = "\n".join(line for line in lines if line)
-    name_as_written(figure.axes)
-    figure.suptitle(as_written(above), x=0.01, ha="left", fontsize="medium")
+    figure.suptitle(above, x=0.01, ha="left", fontsize="medium")
+    as_written(figure)
     if release.certificate.insecure:
         style: dict[str, Any] = {"color": ORANGE, "weight": "bold", "fontsize": 12}
         figure.text(0.99, 0.99, INSECURE, ha="right", va="top", **style)

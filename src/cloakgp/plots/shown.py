@@ -10,16 +10,15 @@ import numpy as np
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data.chunks import spread_evenly
-from cloakgp.data.columns import Column
 from cloakgp.files.labels import Labels
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.plots.numbers import in_unit
 from cloakgp.release.plan import Plan
 from cloakgp.release.release import Release
+from cloakgp.release.showing import inputs_of, response
 
 Predicted = Plan | Release
 """What has test points of its own."""
-TWO_SIDED_95 = 1.959964  # stds of a normal
 
 
 def plan_of(thing: Any) -> Any:
@@ -28,13 +27,6 @@ def plan_of(thing: Any) -> Any:
 
 
 # Inputs
-
-
-def inputs_of(plan: Plan) -> tuple[Column, ...]:
-    """The columns of X; by names of their own if they have none."""
-    if plan.columns is not None:
-        return plan.columns.inputs
-    return tuple(Column(f"x{place + 1}") for place in range(int(plan.shown_inputs.shape[1])))
 
 
 def numeric_inputs(plan: Plan) -> list[int]:
@@ -111,42 +103,16 @@ def expect_one_curve(shown: Any) -> None:
 
 def predict_at(release: Release, X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Prediction and its std; of a function that hides its inputs, its values and the std of their noise."""
-    found: tuple[FloatArray, FloatArray]
-    found = release.predict(X, return_std=True) if release.plan.denoises else release.released_at(X)
-    return found
-
-
-def interval_at(release: Release, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Prediction, and the ends of the interval in which the truth lies with probability 95 %.
-
-    Of several classes, (n, K) of each.
-    """
-    if release.plan.denoises:
-        low, high = np.moveaxis(release.interval(X), -1, 0)
-        return release.predict(X), low, high
-    mean, std = predict_at(release, X)
-    return mean, mean - TWO_SIDED_95 * std, mean + TWO_SIDED_95 * std
+    mean, std = release.predict(X, return_std=True) if release.plan.denoises else release.released_at(X)
+    return mean, std
 
 
 # Words
 
 
-def axis_label(plan: Plan, column: int) -> str:
-    """What a column of X is called on an axis."""
-    if plan.columns is not None:
-        return plan.columns.inputs[column].label
-    only = np.shape(plan.shown_inputs)[1] == 1
-    return "x" if only else f"{('first', 'second')[column]} column of X"
-
-
-def response(plan: Plan) -> str:
-    """What is predicted, on an axis."""
-    return "y" if plan.columns is None or not plan.columns.response else plan.columns.response
-
-
-def predicted_words(plan: Plan, units: str = "", name: str | None = None) -> str:
+def predicted_words(plan: Plan, units: str = "") -> str:
     """What is predicted: a probability, a rate, or a value, with its unit."""
-    what = plan.outcome.told_of(name or response(plan))
+    what = plan.outcome.told_of(response(plan))
     return what if plan.outcome.percent else in_unit(what, units)
 
 

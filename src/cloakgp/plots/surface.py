@@ -32,6 +32,7 @@ from cloakgp.plots import shown
 from cloakgp.plots.numbers import nice_ticks, tick_words
 from cloakgp.release.plan import Plan
 from cloakgp.release.release import Release
+from cloakgp.release.showing import inputs_of
 
 NEAR_PRIOR = 0.9
 """Total std, as a share of the prior's, from which on nothing is known but the level of all outcomes.
@@ -69,16 +70,12 @@ class Plane:
         return 1.0 / math.cos(math.radians(middle))
 
 
-def plane(names: Sequence[str], numeric: Sequence[int], coordinates: Sequence[str] | None = None) -> Plane:
-    """The columns of a surface: those given, those whose names are of places, or the first two.
+def plane(plan: Plan, coordinates: Sequence[str] | None = None) -> Plane:
+    """The columns of a surface: those given, or whose names are of places, or the first two of numbers.
 
-    Parameters
-    ----------
-    names : of all inputs
-    numeric : which of these are numbers
-    coordinates : (str, str), optional
-        The pair's names, across and up. Degrees and metres are such by their names here, too.
+    Degrees and metres are such by their names in each case.
     """
+    names, numeric = [one.name for one in inputs_of(plan)], shown.numeric_inputs(plan)
     words = [set(re.split(r"[^a-z]+", name.lower())) for name in names]
     if coordinates is not None:
         pair = [coordinates] if isinstance(coordinates, str) else list(coordinates)
@@ -164,8 +161,6 @@ def surface_of(
     geographic: bool | None = None,
     held: Mapping[str, Any] | None = None,
     units: str = "",
-    names: Sequence[str] | None = None,
-    output: str | None = None,
     of: Any = None,
     points: int = 48,
     views: Sequence[str] = VIEWS,
@@ -186,8 +181,6 @@ def surface_of(
         Where the other inputs are held; at their medians or first levels if absent.
     units : str
         Of the outcomes: "£" for £420k on the colour bar.
-    names, output : names of the inputs and of the outcome, optional
-        As the release has them, if absent.
     of : a class, optional
         Whose probability is wanted, where outcomes are one of several classes; the first if absent.
     points : int
@@ -202,16 +195,15 @@ def surface_of(
     for name in views:
         checks.choice(name, "views", VIEWS)
     plan = release.plan
-    columns = shown.inputs_of(plan)
-    names = [one.name for one in columns] if names is None else names
-    axes = plane(names, shown.numeric_inputs(plan), coordinates)
+    columns = inputs_of(plan)
+    axes = plane(plan, coordinates)
     if geographic is not None:
         axes = replace(axes, degrees=geographic, metres=axes.metres and not geographic)
     (west, east), (south, north) = (_range(release, place) for place in (axes.across, axes.up))
     aspect = axes.aspect(south, north)
     n, m = _sizes(points, (east - west, (north - south) * aspect) if aspect else None)
     across, up = np.linspace(west, east, n), np.linspace(south, north, m)
-    middle, others = _held(plan, names, axes, held or {})
+    middle, others = _held(plan, axes, held or {})
     where = _over(middle, axes, across, up)
     which = _class(release, of)
     found = (*_predicted(release, where, which), prior_std(release, where, which))
@@ -219,14 +211,13 @@ def surface_of(
     values = {PREDICTION: mean, UNCERTAINTY: std}
     if PRIVACY in views:
         values[PRIVACY] = _privacy(release, middle, axes, (across, up), which)
-    words = shown.predicted_words(plan, units, output)
+    words = shown.predicted_words(plan, units)
     if which is not None:
         words = f"probability of {release.classes[which]}"
     unknown = std >= NEAR_PRIOR * prior
     known = mean if unknown.all() else mean[~unknown]
     asked = {name: one for name, one in values.items() if name in views}
     drawn = _views(asked, (float(known.min()), float(known.max())), words, units, plan.outcome)
-    labels = [one.label if one.name == name else name for one, name in zip(columns, names, strict=True)]
     public, inputs = shown.public_inputs(plan), None
     if public is not None:
         inputs = public[0][:, [axes.across, axes.up]]
@@ -234,7 +225,7 @@ def surface_of(
     return Surface(
         across=across,
         up=up,
-        names=(labels[axes.across], labels[axes.up]),
+        names=(columns[axes.across].label, columns[axes.up].label),
         geographic=axes.degrees,
         aspect=aspect,
         prediction=mean,
@@ -366,17 +357,15 @@ def _sizes(points: int, lengths: tuple[float, float] | None) -> tuple[int, int]:
     return n, m
 
 
-def _held(
-    plan: Plan, names: Sequence[str], axes: Plane, given: Mapping[str, Any]
-) -> tuple[FloatArray, dict[str, Any]]:
+def _held(plan: Plan, axes: Plane, given: Mapping[str, Any]) -> tuple[FloatArray, dict[str, Any]]:
     """(D,) where all inputs are but for two; and the same in words."""
-    middle, said = shown.middle_of(plan), dict[str, Any]()
-    others = {name: place for place, name in enumerate(names) if place not in (axes.across, axes.up)}
+    middle, said, columns = shown.middle_of(plan), dict[str, Any](), inputs_of(plan)
+    others = {one.name: place for place, one in enumerate(columns) if place not in (axes.across, axes.up)}
     unknown = [name for name in given if name not in others]
     if unknown:
         raise ArgumentError("held", "must name inputs other than the two axes", repr(unknown[0]))
     for name, place in others.items():
-        levels = shown.inputs_of(plan)[place].levels
+        levels = columns[place].levels
         if not levels:
             said[name] = middle[place] = float(given.get(name, middle[place]))
             continue

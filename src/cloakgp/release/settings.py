@@ -394,7 +394,7 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "seasons": tuple,
     "columns": Columns.from_words,
     "grid": Grid.from_words,
-    "reading": Format.from_words,
+    "reading": lambda words: Format(**words),
 }
 """What is more than numbers, texts and lists of them."""
 

@@ -12,9 +12,40 @@ import numpy as np
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentError
-from cloakgp.data.columns import Columns
+from cloakgp.data.columns import Column, Columns
 
 BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+def inputs_of(plan: Any) -> tuple[Column, ...]:
+    """The columns of X; x, or x1, x2, ... if they have no names."""
+    if plan.columns is not None:
+        return tuple(plan.columns.inputs)
+    return tuple(map(Column, unnamed(plan.shown_inputs.shape[1])))
+
+
+def unnamed(width: int) -> list[str]:
+    """What columns are called that have no names."""
+    return ["x"] if width == 1 else [f"x{place + 1}" for place in range(width)]
+
+
+def response(plan: Any) -> str:
+    """What is predicted."""
+    return "y" if plan.columns is None or not plan.columns.response else str(plan.columns.response)
+
+
+def interval_at(
+    release: Any, X: FloatArray, level: float = 0.95, include_noise: bool = False
+) -> tuple[FloatArray, ...]:
+    """Prediction at `X`, its std, and the ends between which the truth lies with this probability.
+
+    Of several classes, (n, K) of each. Of a function that hides its inputs, its values and their noise.
+    """
+    if not release.plan.denoises:
+        mean, std = release.released_at(X)
+        return tuple(interval(mean, std, level).values())
+    ends = np.moveaxis(release.interval(X, level, include_noise=include_noise), -1, 0)
+    return *release.predict(X, return_std=True, include_noise=include_noise), *ends
 
 
 def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatArray]:
@@ -35,11 +66,8 @@ def by_class(classes: Any, chances: FloatArray, **more: FloatArray) -> dict[str,
 
 def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray], backend: Any) -> Any:
     """A table with the inputs, named and coded as they were given, and these numbers beside them."""
-    if columns is None:
-        names = ["x"] if X.shape[1] == 1 else [f"x{place + 1}" for place in range(X.shape[1])]
-        table: dict[str, Any] = dict(zip(names, X.T, strict=True))
-    else:
-        table = columns.shown(X)
+    named = zip(unnamed(X.shape[1]), X.T, strict=True)
+    table: dict[str, Any] = dict(named) if columns is None else columns.shown(X)
     return framed(beside(table, numbers), backend)
 
 

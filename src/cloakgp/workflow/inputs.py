@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from cloakgp.data.columns import Columns
 from cloakgp.data.formats import Format, is_parquet
 from cloakgp.data.grid import Grid
 from cloakgp.data.parquet import ParquetColumns, files_of
+from cloakgp.data.passes import dask_columns
 from cloakgp.data.people import ALIKE
 from cloakgp.release import encoding, points
 from cloakgp.release.planning import plan_from
@@ -61,27 +61,13 @@ def open_inputs(
     if dask:
         if not plain:
             raise InputError("--dask reads columns of numbers, of which none is missing. Leave it out.")
-        return dask_inputs(path, inputs)
+        return dask_columns(str(path.resolve()), inputs)
     if inducing and plain and is_parquet(path):
         tables.check_columns(path, inputs)
         X = ParquetColumns(path, inputs)
         if not is_small(X):
             return X
     return tables.read_columns(path, inputs, form, missing == "error", columns, new_levels=False)
-
-
-def complete_rows(X: Any, people: Any, missing: str) -> tuple[Any, Any]:
-    """The rows of inputs, and the ids of their people, of which nothing is missing."""
-    if missing == "error":
-        return X, people
-    kept = ~np.isnan(X).any(axis=1)
-    return X[kept], None if people is None else people[kept]
-
-
-def protected(X: Any, people: Any, missing: str) -> int:
-    """To how many a promise is made about the rows that count: people, if there are ids, else rows."""
-    X, people = complete_rows(X, people, missing)
-    return len(X) if people is None else len(np.unique(people))
 
 
 def open_ids(path: Path, column: str | None, form: Format | None = None, how: str = ALIKE) -> Any:
@@ -186,32 +172,6 @@ def connected(address: str | None, patience: float = 15) -> Iterator[None]:
             yield
     finally:
         client.close()
-
-
-def dask_inputs(path: Path, columns: Sequence[str]) -> Any:
-    """Inputs as a Dask array, whose blocks are row groups of Parquet files, read by the workers."""
-    try:
-        import dask.array
-    except ImportError:
-        raise missing_extra(Argument("dask"), "dask and distributed", "dask") from None
-    whole = path.resolve()
-    X = ParquetColumns(whole, columns)
-    sizes = tuple(np.diff(X.ends, prepend=0).tolist())
-    return dask.array.map_blocks(
-        _block,
-        str(whole),
-        tuple(columns),
-        chunks=(sizes, (len(columns),)),
-        dtype=np.float64,
-        meta=np.empty((0, len(columns))),
-        name=f"inputs-{uuid4().hex}",  # a cluster would give what it remembers of a name, though files change
-    )
-
-
-def _block(path: str, columns: tuple[str, ...], block_id: tuple[int, ...] = (0, 0)) -> FloatArray:
-    """On a worker: one row group."""
-    rows: FloatArray = ParquetColumns(path, columns).load(block_id[0])
-    return rows
 
 
 # ------------------------------------------------------------------------------------------------- people

@@ -21,19 +21,17 @@ from cloakgp import plots
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import Argument, InputError, missing_extra
 from cloakgp.plots.maps import draw_map
-from cloakgp.plots.page import BLUE, GREY, finish, name_as_written
+from cloakgp.plots.page import BLUE, GREY, finish
 from cloakgp.plots.shown import (
     Predicted,
     classes_of,
     held_words,
-    inputs_of,
     numeric_inputs,
     plan_of,
-    predicted_words,
 )
 from cloakgp.plots.surface import PREDICTION, PRIVACY, UNCERTAINTY, Surface, plane
 from cloakgp.release.release import Release
-from cloakgp.release.showing import beside
+from cloakgp.release.showing import beside, inputs_of, response
 from cloakgp.workflow import releases, tables
 from cloakgp.workflow.releases import can_denoise, n_inputs, named_points, predictions
 
@@ -76,28 +74,21 @@ class Picture:
         return tables.encoded(self.numbers())
 
 
-def noise_picture(predicted: Predicted, inputs: list[str], output: str) -> Picture:
+def noise_picture(predicted: Predicted) -> Picture:
     """How much privacy noise there will be, or is, and where."""
     points, plan = predicted.X_star, plan_of(predicted)
     flat = points.shape[1] == 1 or (points.shape[1] == 2 and _fills_a_plane(points))
     if not flat or _has_levels(plan) or predicted.noise_std.ndim > 1:
         caption = "The std of the privacy noise over the test points, from small to large."
         return Picture("noise", caption, lambda figure, narrow: _draw_sorted_noise(figure, predicted))
-
-    def draw(figure: Figure, narrow: bool) -> None:
-        if len(inputs) == 1:
-            ax, up = plots.plot_plan(predicted, figure.subplots()), f"std, in the unit of {output}"
-        else:
-            ax, up = plots.plot_noise_map(predicted, figure.subplots()), inputs[1]
-        ax.set(xlabel=inputs[0], ylabel=up)
-
-    return Picture("noise", "The std of the privacy noise.", draw)
+    draw = plots.plot_plan if points.shape[1] == 1 else plots.plot_noise_map
+    return Picture(
+        "noise", "The std of the privacy noise.", lambda figure, narrow: draw(predicted, figure.subplots())
+    )
 
 
 def release_pictures(
     release: Release,
-    inputs: list[str],
-    output: str,
     *,
     coordinates: Sequence[str] | None = None,
     geographic: bool | None = None,
@@ -108,21 +99,21 @@ def release_pictures(
     Each is worked out when it is asked for: who wants the first does not wait for the others.
     """
     if n_inputs(release) == 1 and release.plan.function is None:
-        yield _curve(release, inputs[0], output)
+        yield _curve(release)
     elif can_denoise(release) or release.plan.function is not None:
-        if has_map(release, inputs, coordinates):
-            yield from _maps(release, inputs, output, outline, coordinates=coordinates, geographic=geographic)
-        yield _slices(release, inputs, output)
+        if has_map(release, coordinates):
+            yield from _maps(release, outline, coordinates=coordinates, geographic=geographic)
+        yield _slices(release)
     else:
-        yield noise_picture(release, inputs, output)
+        yield noise_picture(release)
     if release.plan.grid is not None:
         caption = (
             "How many rows there are, estimated from noisy counts, with 95 % bands or the std beside it: no "
             "input is shown. Rows outside the box count in the cells at its edge."
         )
-        yield Picture("rows", caption, _panels(plots.plot_density, release, labels=inputs))
+        yield Picture("rows", caption, _panels(plots.plot_density, release))
     if not release.plan.alone:
-        yield from _of_stages(release, inputs, output)
+        yield from _of_stages(release)
 
 
 def _panels(plot: Callable[..., Any], release: Release, **words: Any) -> Callable[[Figure, bool], Any]:
@@ -130,11 +121,11 @@ def _panels(plot: Callable[..., Any], release: Release, **words: Any) -> Callabl
     return lambda figure, narrow: plot(release, figure, across=1 if narrow else None, **words)
 
 
-def _curve(release: Release, name: str, output: str) -> Picture:
+def _curve(release: Release) -> Picture:
     """One curve and one band; what was released as it came out, where nothing can be predicted from it."""
     plan, predicts = release.plan, can_denoise(release)
     caption = (
-        f"Line: {_what(release, output)}. Band: where that lies with probability 95 %, privacy noise and the "
+        f"Line: {_what(release)}. Band: where that lies with probability 95 %, privacy noise and the "
         "model's own uncertainty taken together, if the model is right."
     )
     if not predicts:
@@ -147,82 +138,70 @@ def _curve(release: Release, name: str, output: str) -> Picture:
         caption += f" Ticks: the {stand_in if plan.X is None else 'inputs'}, which are public."
 
     def draw(figure: Figure, narrow: bool) -> None:
-        ax = plots.plot_release(release, figure.subplots(), denoised=predicts)
-        if plan.columns is None:
-            ax.set_xlabel(name)
-        ax.set_ylabel(predicted_words(plan, release.labels.units, output))
+        plots.plot_release(release, figure.subplots(), denoised=predicts)
 
     def numbers() -> dict[str, Any]:
         if not predicts:
-            return releases.released_table(release, [name], release.X_star)
+            return releases.released_table(release, release.X_star)
         x = np.linspace(release.X_star.min(), release.X_star.max(), 200)[:, None]
-        return beside(named_points(release.plan, [name], x), predictions(release, x))
+        return beside(named_points(plan, x), predictions(release, x))
 
     return Picture("prediction" if predicts else "released", caption, draw, numbers)
 
 
-def _slices(release: Release, inputs: list[str], output: str) -> Picture:
+def _slices(release: Release) -> Picture:
     """The prediction along each input, the others held."""
-    found, n, denoised = plots.slices_of(release, inputs), n_inputs(release), can_denoise(release)
-    what = _what(release, output) if denoised else "the released function"
+    found, n, denoised = plots.slices_of(release), n_inputs(release), can_denoise(release)
+    what = _what(release) if denoised else "the released function"
     band = "95 % band" if denoised else "band of 95 % of the privacy noise"
     held = "at their medians" if release.plan.grid is None else "in the middle of the box"
-    held += ", or at their first level" if any(one.levels for one in found) else ""
+    held += ", or at their first level" if any(one.column.levels for one in found) else ""
     along = f" along each input, the others {held}" if n > 1 else ""
     rest = f" The first {len(found)} of {n} inputs." if n > len(found) else ""
 
     def numbers() -> dict[str, Any]:
         whole = np.concatenate([one.X for one in found])
-        return beside(named_points(release.plan, inputs, whole), predictions(release, whole))
+        return beside(named_points(release.plan, whole), predictions(release, whole))
 
     return Picture(
         "along-each-input" if n > 1 else "prediction",
         f"{what.capitalize()}{along}, with its {band}.{rest}",
-        _panels(plots.plot_slices, release, output=output, slices=found),
+        _panels(plots.plot_slices, release, slices=found),
         numbers,
     )
 
 
-def _what(release: Release, output: str) -> str:
+def _what(release: Release) -> str:
     """What a prediction is of, in words."""
     outcome = release.plan.outcome
-    return f"the {outcome.told_of(output)}" if outcome.told else "the prediction"
+    return f"the {outcome.told_of(response(release.plan))}" if outcome.told else "the prediction"
 
 
-def _maps(
-    release: Release, inputs: list[str], output: str, outline: str | os.PathLike[str] | None, **axes: Any
-) -> Iterator[Picture]:
+def _maps(release: Release, outline: str | os.PathLike[str] | None, **axes: Any) -> Iterator[Picture]:
     """Three views of one surface; of several classes, each one's probability."""
     classes = classes_of(release)[:6]  # a map each
     for one in classes:
-        picture = release_map(release, names=inputs, output=output, of=one, outline=outline, **axes)
+        picture = release_map(release, of=one, outline=outline, **axes)
         slug = re.sub(r"[^\w]+", "-", str(one)).strip("-").lower() or "class"
         yield replace(picture, name=f"map-{slug}")
     if not classes:
-        surface = _surface(release, inputs, output, **axes)
+        surface = plots.surface_of(release, units=release.labels.units, **axes)
         for view, name in {PREDICTION: "map", UNCERTAINTY: "map-uncertainty", PRIVACY: "map-privacy"}.items():
-            yield _view(release, surface, view, name, _what(release, output), outline)
+            yield _view(release, surface, view, name, _what(release), outline)
 
 
 def release_map(
     release: Release,
     view: str = PREDICTION,
     *,
-    names: list[str],
-    output: str,
     of: Any = None,
     outline: str | os.PathLike[str] | None = None,
     **axes: Any,
 ) -> Picture:
     """One map: of these two inputs, with the others held there, as for :func:`cloakgp.plots.surface_of`."""
-    surface = _surface(release, names, output, of=of, views=(view,), **axes)
-    what = _what(release, output) if of is None else f"the probability of {of}"
+    surface = plots.surface_of(release, units=release.labels.units, of=of, views=(view,), **axes)
+    what = _what(release) if of is None else f"the probability of {of}"
     return _view(release, surface, view, "map", what, outline)
-
-
-def _surface(release: Release, names: list[str], output: str, of: Any = None, **axes: Any) -> Surface:
-    units = release.labels.units
-    return plots.surface_of(release, of=of, names=names, units=units, output=output, **axes)
 
 
 def _view(
@@ -268,38 +247,31 @@ def _table_of(surface: Surface) -> dict[str, Any]:
     return {name: values.ravel() for name, values in found.items()}
 
 
-def has_map(release: Release, inputs: list[str], coordinates: Sequence[str] | None = None) -> bool:
+def has_map(release: Release, coordinates: Sequence[str] | None = None) -> bool:
     """Whether two inputs are to be a map: all there are, or places among others."""
-    numeric = numeric_inputs(release.plan)
-    if len(numeric) < 2 or not (can_denoise(release) or release.plan.function is not None):
+    plan = release.plan
+    if len(numeric_inputs(plan)) < 2 or not (can_denoise(release) or plan.function is not None):
         return False
-    axes = plane(inputs, numeric)
+    axes = plane(plan)
     return n_inputs(release) == 2 or coordinates is not None or axes.degrees or axes.metres
 
 
-def _of_stages(release: Release, inputs: list[str], output: str) -> Iterator[Picture]:
+def _of_stages(release: Release) -> Iterator[Picture]:
     """How a release in stages came about, and what it learned."""
     levels, box = _has_levels(release.plan), release.plan.grid
-    if (
-        len(inputs) == 1 and not levels and release.plan.outcome.link is None
-    ):  # else f's own scale is nobody's
+    # Else f's own scale is nobody's.
+    if n_inputs(release) == 1 and not levels and release.plan.outcome.link is None:
         caption = (
             "How it came about. Outcomes count only within the shaded windows; each stage closes them in "
             "from what came out before it, so that less noise is needed. Line: the prediction so far."
         )
         caption += "" if box is None else " The first stage counted rows."
-        yield Picture("stages", caption, _panels(plots.plot_stages, release, labels=(inputs[0], output)))
+        yield Picture("stages", caption, _panels(plots.plot_stages, release))
     if not plots.learned_settings(release) or (box is not None and levels):
         return
 
-    def draw(figure: Figure, narrow: bool) -> None:
-        plots.plot_learned(release, figure, across=1 if narrow else None)
-        if not levels:  # else not every column has a panel
-            for name, ax in zip(inputs, figure.axes, strict=False):
-                ax.set_xlabel(f"lengthscale of {name}")
-
     caption = "The models that were learned: large circles hold much weight. The frame is what was possible."
-    yield Picture("learned", caption, draw)
+    yield Picture("learned", caption, _panels(plots.plot_learned, release))
 
 
 def kind_of(path: Path, numbers: bool = True) -> str:
@@ -318,7 +290,6 @@ def image(figure: Figure, kind: str = "png", dpi: int = 130) -> bytes:
 
     unsaid = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     out = io.BytesIO()
-    name_as_written(figure.axes)
     with rc_context({"svg.hashsalt": "cloakgp"}):
         figure.savefig(out, format=kind, dpi=dpi, metadata=unsaid)
     return out.getvalue()

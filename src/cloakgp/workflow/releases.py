@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,13 @@ import numpy as np
 
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import InputError
+from cloakgp.data.columns import Columns
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.kernels.specs import is_custom
 from cloakgp.posterior.model_check import ModelCheck
 from cloakgp.release.plan import Plan, load_release
 from cloakgp.release.release import Release
-from cloakgp.release.showing import beside, by_class, interval
+from cloakgp.release.showing import beside, by_class, inputs_of, interval, interval_at, response
 from cloakgp.workflow.inputs import is_small
 
 SUFFIX = ".cloak"
@@ -109,18 +112,11 @@ def predictions(
     The interval holds with probability `level` if the model is right. For a function that hides X it is
     about the privacy noise alone.
     """
-    if not release.plan.alone:  # the law of a mixture is not normal, and stays where outcomes can be
-        mean, std = release.predict(X, return_std=True, include_noise=include_noise)
-        lower, upper = np.moveaxis(release.interval(X, level, include_noise=include_noise), -1, 0)
-        if mean.ndim > 1:
-            return by_class(release.classes, mean, std=std, lower=lower, upper=upper)
-        return {"mean": mean, "std": std, "lower": lower, "upper": upper}
-    if not release.plan.hides_inputs:
-        mean, std = release.predict(X, return_std=True, include_noise=include_noise)
-        return normal(mean, std, level)
-    if include_noise:
+    if include_noise and not release.plan.denoises:
         raise InputError("a new outcome's scatter cannot be added: this release does not show its inputs.")
-    return normal(*release.released_at(X), level)
+    mean, *more = interval_at(release, X, level, include_noise)
+    found = dict(zip(("std", "lower", "upper"), more, strict=True))
+    return by_class(release.classes, mean, **found) if mean.ndim > 1 else {"mean": mean, **found}
 
 
 def normal(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatArray]:
@@ -138,7 +134,7 @@ def model_check(release: Release) -> ModelCheck | None:
     return release.check_model() if can_denoise(release) else None
 
 
-def released_table(release: Release, names: list[str], X: FloatArray) -> dict[str, Any]:
+def released_table(release: Release, X: FloatArray) -> dict[str, Any]:
     """The released numbers with their noise, and the denoised ones, column by column.
 
     Where the model was learned these two are the same; of yes and no, classes, or counts, there are
@@ -146,7 +142,7 @@ def released_table(release: Release, names: list[str], X: FloatArray) -> dict[st
     of its own, where that is asked.
     """
     values, noise = release.released_at(X)
-    columns = named_points(release.plan, names, X)
+    columns = named_points(release.plan, X)
     if release.plan.outcome.told:
         found, noises = predictions(release, X), {"noise_std": noise}
         if values.ndim > 1:
@@ -158,12 +154,9 @@ def released_table(release: Release, names: list[str], X: FloatArray) -> dict[st
     return beside(columns, numbers)
 
 
-def named_points(plan: Plan, names: Sequence[str], X: FloatArray) -> dict[str, Any]:
+def named_points(plan: Plan, X: FloatArray) -> dict[str, Any]:
     """Points by the names of their columns, levels of categories as they are called."""
-    columns, known = list(X.T), plan.columns
-    if known is not None:
-        columns = [_as_text(values) for values in known.shown(X).values()]
-    return dict(zip(names, columns, strict=True))
+    return {name: _as_text(values) for name, values in Columns(inputs_of(plan)).shown(X).items()}
 
 
 def _as_text(values: Any) -> Any:
@@ -174,22 +167,18 @@ def _as_text(values: Any) -> Any:
     return np.datetime_as_string(values, unit="D" if days else "s").astype(object)
 
 
-def output_name(release: Release, given: str | None) -> str | None:
-    """What the outcome is called: as given, or as the file knows it."""
-    columns = release.plan.columns
-    return given or (None if columns is None else columns.response or None)
-
-
-def input_names(release: Release, given: list[str] | None) -> list[str]:
-    """Names for the input columns: those given, or the file's, or x, or x1, x2, ..."""
-    wanted, columns = n_inputs(release), release.plan.columns
-    if given is not None:
-        if len(given) != wanted:
-            raise InputError(f"the release has {wanted} input column(s); {len(given)} were named.")
-        return given
-    if columns is not None:
-        return list(columns.names)
-    return ["x"] if wanted == 1 else [f"x{place}" for place in range(1, wanted + 1)]
+def named(release: Release, inputs: Sequence[str] | None = None, output: str | None = None) -> Release:
+    """The same release with names for its columns: those given, or the file's, or x, or x1, x2, ..."""
+    known = inputs_of(release.plan)
+    if inputs is not None and len(inputs) != len(known):
+        raise InputError(f"the release has {len(known)} input column(s); {len(inputs)} were named.")
+    given = zip(known, inputs or [one.name for one in known], strict=True)
+    own = "" if release.plan.columns is None else release.plan.columns.response
+    columns = Columns(tuple(replace(one, name=name) for one, name in given), output or own)
+    plan, other = copy.copy(release.plan), copy.copy(release)  # with all that was worked out already
+    object.__setattr__(plan, "columns", columns)
+    object.__setattr__(other, "plan", plan)
+    return other
 
 
 def columns_in(release: Release, given: list[str] | None) -> list[str]:
@@ -199,7 +188,7 @@ def columns_in(release: Release, given: list[str] | None) -> list[str]:
             "this release does not name its inputs. Say which columns they are: --inputs, in the order in "
             "which the release was planned."
         )
-    return input_names(release, given)
+    return [one.name for one in inputs_of(named(release, given).plan)]
 
 
 def default_points(release: Release) -> FloatArray:
@@ -217,17 +206,18 @@ def noise_of(release: Release) -> FloatArray:
     return release.plan.noise_at(default_points(release))
 
 
-def learned(release: Release, inputs: Sequence[str], output: str) -> list[tuple[str, str, FloatArray]]:
+def learned(release: Release) -> list[tuple[str, str, FloatArray]]:
     """What was learned, if the model was: each thing, whose unit it has, and how much it is in each model.
 
     Its unit is a column's, or nothing of a share.
     """
     settings: list[Any] = [one for one in release.settings if not one.known]
-    outcome = release.plan.outcome
+    outcome, inputs = release.plan.outcome, [one.name for one in inputs_of(release.plan)]
     if not settings:
         return []
     best, own = settings[0], outcome.link is None
-    unit = output if own else ""  # else it is of a function behind the probability, or the rate
+    # Else it is of a function behind the probability, or the rate.
+    unit = response(release.plan) if own else ""
     found = [("size of the signal", unit, [one.signal**0.5 for one in settings])]
     for place, column in enumerate(best.numeric):
         what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {inputs[column]}"

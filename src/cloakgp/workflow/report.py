@@ -59,18 +59,16 @@ def html(
         Words for the report; the file's own if absent.
     """
     path = Path(path)
-    release, checked = releases.load(path), _checked(path)
+    release, checked = releases.named(releases.load(path), inputs, output), _checked(path)
     if ledger is not None and release.receipt is not None:
         ledger.verify(releases=[path])
-    names, plan, c = releases.input_names(release, inputs), release.plan, release.certificate
-    if plan.columns is not None:
-        inputs = names  # which the file has, whatever was given
-    output = releases.output_name(release, output)
-    own = release.labels.changed(**labels)
-    heading = own.title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
+    plan, c, own = release.plan, release.certificate, release.labels.changed(**labels)
+    columns: Any = plan.columns
+    by = f"{columns.response} by {', '.join(columns.names)}"
+    heading = own.title or (by if columns.response else path.stem)
     # The heading has the title, and the lead source and date: pictures need not say so again.
     bare = release.labelled(title="", units=own.units, source="", date="")
-    shown = list(pictures.release_pictures(bare, names, output or "outcome", **axes or {}))
+    shown = list(pictures.release_pictures(bare, **axes or {}))
     later = [one for one in shown if one.name in ("stages", "learned")]  # which do not tell what came out
     origin, fit = source_words(own), releases.model_check(release)
     insecure = "INSECURE: the noise came from a known seed. Do not publish this." if c.insecure else ""
@@ -87,9 +85,9 @@ def html(
         "limits": _each("li", words.limits(plan.hides_inputs, releases.lists_inputs(release), plan.unit)),
         "noise": _noise(release, own.units),
         "budget": _budget(release, ledger),
-        "settings": "".join(map(_row, words.settings_rows(plan, inputs, output))),
-        "learned": _learned(release, names, later),
-        "numbers": _numbers(release, names),
+        "settings": "".join(map(_row, words.settings_rows(plan))),
+        "learned": _learned(release, later),
+        "numbers": _numbers(release),
         "checked": _what_was_checked(checked),
         "receipt": _receipt(release, ledger is not None),
     }
@@ -195,10 +193,10 @@ def _budget(release: Release, ledger: Ledger | None) -> str:
     )
 
 
-def _learned(release: Release, names: list[str], shown: Sequence[Picture] = ()) -> str:
+def _learned(release: Release, shown: Sequence[Picture] = ()) -> str:
     """Which models hold the weight, where the model was learned; and how it came about."""
     history = _fill("history", {"pictures": "".join(map(_figure, shown))}) if shown else ""
-    if not (found := releases.learned(release, names, "")):
+    if not (found := releases.learned(release)):
         return history
     rows = [["kernel", *(what for what, *_ in found), "weight"]]
     models = zip(plots.learned_settings(release)[:10], *(values for *_, values in found), strict=False)
@@ -207,8 +205,8 @@ def _learned(release: Release, names: list[str], shown: Sequence[Picture] = ()) 
     return _fill("learned", {"grid": _grid(rows)}) + history
 
 
-def _numbers(release: Release, names: list[str]) -> str:
-    columns = releases.released_table(release, names, releases.default_points(release))
+def _numbers(release: Release) -> str:
+    columns = releases.released_table(release, releases.default_points(release))
     n = len(next(iter(columns.values())))
     picked = np.unique(np.linspace(0, n - 1, min(n, 200)).round().astype(int)).tolist()
     rows = [[name.replace("_", " ") for name in columns]]

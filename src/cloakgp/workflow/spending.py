@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -137,8 +136,3 @@ def request_name(kind: str, again: str | None, **asked: Any) -> str:
     words = json.dumps(asked, sort_keys=True, allow_nan=False)
     name = f"{kind} {hashlib.sha256(words.encode()).hexdigest()[:32]}"
     return name if again is None else f"{name} again: {again}"
-
-
-def rounded_down(epsilon: float) -> str:
-    """Four digits: what is said to be left must fit. Plans calibrate with a margin of 1e-8."""
-    return f"{math.floor(epsilon * 1e4 * (1 + 2e-9)) / 1e4:g}"

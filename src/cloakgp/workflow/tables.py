@@ -26,7 +26,7 @@ from cloakgp.data.columns import Column, Columns
 from cloakgp.data.file_cells import irregular, read_csv
 from cloakgp.data.formats import Format, are_names, csv_options, detect, header, is_parquet, separator
 from cloakgp.data.frames import Cells, Table
-from cloakgp.data.parquet import files_of
+from cloakgp.data.parquet import files_of, open_parquet
 from cloakgp.data.people import ALIKE
 from cloakgp.files import atomic
 
@@ -43,7 +43,8 @@ def columns_of(path: PathLike) -> list[str]:
     if not Path(path).is_file():
         raise InputError(f"{path}: there is no such file.")
     if is_parquet(path):
-        return list(open_parquet(path).schema_arrow.names)
+        with open_parquet(path) as file:
+            return list(file.schema_arrow.names)
     _pyarrow()
     names, form = header(path)
     if not any(name.strip() for name in names):
@@ -101,13 +102,19 @@ def reading(
 def _plain(path: PathLike, columns: Sequence[str], form: Format) -> Any:
     """These columns as numbers: a table of pyarrow's, or None if something else is in them."""
     if is_parquet(path):
-        return open_parquet(path, columns) if _are_numeric(path, columns) else None
+        return _parquet(path, columns) if _are_numeric(path, columns) else None
     return read_csv(path, form, csv_options(form, columns, _pyarrow().float64()))
+
+
+def _parquet(path: PathLike, columns: Sequence[str]) -> Any:
+    with open_parquet(path) as file:
+        return file.read(columns=list(columns))
 
 
 def _are_numeric(path: PathLike, columns: Sequence[str]) -> bool:
     """Whether a Parquet file's schema says that these are numbers."""
-    schema, types = open_parquet(path).schema_arrow, _pyarrow().types
+    with open_parquet(path) as file:
+        schema, types = file.schema_arrow, _pyarrow().types
     are = (types.is_integer, types.is_floating, types.is_decimal)
     return all(any(kind(schema.field(column).type) for kind in are) for column in columns)
 
@@ -290,18 +297,6 @@ def _refuse(path: PathLike, column: str, must: str, wrong: Any, *remedy: str) ->
     raise InputError(Message(f"{name_of(path)}: column {column!r} {must}; {shown} not. ", *remedy))
 
 
-def open_parquet(path: PathLike, columns: Sequence[str] | None = None) -> Any:
-    """A Parquet file, of which nothing but the schema was read; or these columns of it."""
-    pyarrow = _pyarrow()
-    from pyarrow import parquet
-
-    try:
-        file = parquet.ParquetFile(str(path))
-        return file if columns is None else file.read(columns=list(columns))
-    except (pyarrow.ArrowException, OSError):
-        raise InputError(f"{name_of(path)}: cannot be read as Parquet; it may be damaged.") from None
-
-
 def _numbers(column: Any) -> FloatArray:
     """A column of pyarrow's as float64, with NaN for what is missing."""
     import pyarrow
@@ -310,8 +305,7 @@ def _numbers(column: Any) -> FloatArray:
     cast = column if column.type == wanted else column.cast(wanted, safe=False)  # which loads all functions
     cast = cast.combine_chunks() if isinstance(cast, pyarrow.ChunkedArray) else cast
     if cast.null_count or not len(cast):
-        values: FloatArray = cast.to_numpy(zero_copy_only=False)
-        return values
+        return np.asarray(cast.to_numpy(zero_copy_only=False))
     # As it stands in memory: pyarrow's way would import pandas, which takes longer than all else.
     return np.frombuffer(cast.buffers()[1], np.float64, len(cast), 8 * cast.offset).copy()
 
@@ -392,7 +386,7 @@ def _read_table(
     if plain is not None:
         return Table({name: Cells(_numbers(plain.column(name))) for name in names})
     if is_parquet(path):
-        table = frames.read(open_parquet(path, names))
+        table = frames.read(_parquet(path, names))
         assert table is not None  # it has names
         return table
     words = read_words(path, names, form)

@@ -159,9 +159,7 @@ def there(rows: Iterable[tuple[str, Any]]) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in rows if value]
 
 
-def settings_rows(
-    plan: Plan, inputs: list[str] | None = None, output: str | None = None
-) -> list[tuple[str, str]]:
+def settings_rows(plan: Plan) -> list[tuple[str, str]]:
     """Everything that was set."""
     c, rule, alone = plan.certificate, plan.rule, plan.alone
     outcome, families = rule.outcome, rule.prior.kernels  # that it is learned among
@@ -180,12 +178,13 @@ def settings_rows(
             ("approximation", inducing_words(gp)),
             ("observation noise", outcome.scattered and noise),
         ]
+    names = () if plan.columns is None else plan.columns.names
     mean = alone and (f"{gp.mean:g}" if isinstance(gp.mean, float) else "one per row")
     in_turn = ", under one promise; each is planned from what came out before it" if plan.stages > 1 else ""
     design = DESIGNS[c.design].text if c.design in DESIGNS else "the whole function, to be asked anywhere"
     rows = [
-        ("public inputs" if plan.grid is None else "private inputs", ", ".join(inputs or ())),
-        ("private output", output),
+        ("public inputs" if plan.grid is None else "private inputs", ", ".join(names)),
+        ("private output", plan.columns and plan.columns.response),
         ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
         *model,
         ("given", rule.given and f"{len(rule.given)} earlier release(s) of the same outcomes"),

@@ -15,6 +15,7 @@ NEW = np.linspace(-1, 12, 7)[:, None]
 OTHERS = {
     "another kernel": GP(Matern32(3.0) + Constant(2.0), 0.7, (-1.0, 4.0), 1.1),
     "other bounds": GP(EQ(2.5, variance=2.0), 0.7, (-100.0, 300.0), 0.2),
+    "noise per row": GP(EQ(2.5), np.geomspace(0.2, 2, 12), (-1.0, 4.0), 0.2),
     "noise by place": GP(EQ(2.5), lambda X: 0.2 + 0.1 * X[:, 0] ** 2, (-1.0, 4.0), 0.2),
     "inducing inputs": GP(EQ(2.5), 0.7, (-1.0, 4.0), 0.2, np.linspace(0, 10, 6)),
 }
@@ -68,7 +69,7 @@ def test_what_is_no_model_is_refused(make_plan, setting):
         release.remodel("EQ")
     with pytest.raises(TypeError, match=r"prior must be a cloakgp\.Hyperprior; got int"):
         release.learn(3)
-    with pytest.raises(ValueError, match="must have numbers or functions of X"):
+    with pytest.raises(ValueError, match="one per row of X"):
         release.remodel(GP(EQ(1.0), np.ones(5), (0.0, 1.0)))
 
 

@@ -147,7 +147,7 @@ class Foreseen:
     """What a plan's reader is to expect, whatever the promise: all but the size of the noise."""
 
     def __init__(self, plan: Plan, X_star: FloatArray) -> None:
-        found = links(plan.gp, plan.X, [plan.measurement], inputs=plan.inputs)
+        found = links(plan.gp, plan.inputs, plan.measurement.real_matrix())
         self.plan, self.known = plan, plan.gp.kernel.diag(X_star)
         self.covariance, self.cross = found.covariance, found.at(X_star)
 

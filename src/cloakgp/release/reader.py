@@ -77,7 +77,7 @@ def learned_from(
 def posterior_of(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], inputs: Inputs) -> Posterior:
     """A GP given what these stages measured of the rows of a rule, which it sees as these inputs."""
     released = [(stage.measurement, stage.z) for stage in stages]
-    return Posterior(gp, rule.X, released, [stage.line for stage in stages], inputs, rule.columns)
+    return Posterior(gp, released, [stage.line for stage in stages], inputs, rule.columns)
 
 
 def conditioned(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage]) -> Posterior:
@@ -139,7 +139,7 @@ def _posteriors(
             extra = reading.covariance - m.noise_scale**2 * np.eye(len(rows)) + (rows * scattered) @ rows.T
             lines.append(Line(frozen(slope), frozen(shift), frozen((extra + extra.T) / 2)))
         inputs = replace(rule.inputs, noise=model.noise * each * rule.factor)
-        found.append(Posterior(model, rule.X, released, lines, inputs))
+        found.append(Posterior(model, released, lines, inputs))
     return tuple(found)
 
 
@@ -165,13 +165,14 @@ def remodelled(release: Any, gp: Any) -> Posterior | Learned:
     if gp.classes and gp.classes != outcome.classes:
         expected = f"must have the classes of the release, {outcome.classes}"
         raise ArgumentError("gp", expected, f"{gp.classes}")
-    given = gp.noise, *gp.bounds, gp.mean.rows if isinstance(gp.mean, RowMeans) else gp.mean
-    if any(isinstance(one, np.ndarray) for one in given):
-        expected = "must have numbers or functions of X, since rows of a release may be read together"
-        raise ArgumentError("gp", expected, "something for each row")
     if gp.downweight is not None and not release.plan.alone:
         raise ArgumentError("gp", "must have no downweight", remedy="It is for releases of one stage.")
+    stages = rule.all_stages(release.stages)
+    given = gp.noise, *gp.bounds, gp.mean.rows if isinstance(gp.mean, RowMeans) else gp.mean
+    if any(isinstance(one, np.ndarray) for one in given):
+        rule, stages = _by_row(release)
     X = rule.inputs.X
+    gp.check_rows(len(X))
     gp = gp.for_columns(rule.columns).with_inducing(X).at_rows(X)
     if outcome.link is not None:
         known = replace(rule, prior=Known(gp))
@@ -179,7 +180,18 @@ def remodelled(release: Any, gp: Any) -> Posterior | Learned:
     inputs = replace(rule.inputs, noise=gp.noise * rule.factor)
     if gp.downweight is not None:
         inputs = replace(inputs, noise=downweighted(gp, inputs).noise_of(inputs.groups))
-    return posterior_of(gp, rule, rule.all_stages(release.stages), inputs)
+    return posterior_of(gp, rule, stages, inputs)
+
+
+def _by_row(release: Any) -> tuple[Rule, list[Stage]]:
+    """Its rule and its stage with a column for each row of y, of which a model may say something."""
+    rule, (stage, *_), m = release.rule, release.stages, release.plan.measurement
+    if not release.plan.alone or rule.cells is not None:
+        expected = "must have numbers or functions of X, since rows of the release are read together"
+        raise ArgumentError("gp", expected, "something for each row")
+    statistic = m.statistic.at(m.labels)
+    m = replace(m, matrix=m.matrix[:, m.labels], statistic=statistic, groups=None)
+    return replace(rule, inputs=Inputs(rule.X, 1.0, None)), [replace(stage, measurement=m)]
 
 
 def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:

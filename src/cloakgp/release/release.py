@@ -242,8 +242,8 @@ class Release:
         Parameters
         ----------
         gp : GP
-            A model of your choice, by numbers and functions of X. It may come from anywhere but y itself:
-            whatever it is, nothing more of y is used. Its bounds are not looked at.
+            A model of your choice. It may come from anywhere but y itself: whatever it is, nothing more of y
+            is used. Its bounds are not looked at.
 
         Returns
         -------

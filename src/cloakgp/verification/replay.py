@@ -182,7 +182,7 @@ def _check_means(plan: Plan, smoother: Smoother) -> None:
     denoised = DESIGNS[certificate.design].objective == DENOISED
     reasons.refuse(certificate.unbiased == denoised, Reason.UNBIASED)
     if denoised:
-        linked = links(plan.gp, plan.X, [m], inputs=plan.inputs)
+        linked = links(plan.gp, plan.inputs, m.real_matrix())
         H = linked.at(plan.X_star)  # (P, q)
         gain = np.linalg.solve(linked.covariance + m.noise_scale**2 * np.eye(m.n_measurements), H.T).T
         near = np.allclose(gain, readout.reconstruction, rtol=0, atol=1e-6 * float(np.abs(gain).max()))

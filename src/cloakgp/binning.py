@@ -24,7 +24,7 @@ from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.data.columns import names_in
-from cloakgp.data.inputs import PublicInputs, TableRows, as_inputs, as_points, named
+from cloakgp.data.inputs import PublicInputs, as_inputs, as_points, named
 from cloakgp.data.merging import Groups
 from cloakgp.data.people import ALIKE, People
 from cloakgp.files import container
@@ -91,9 +91,7 @@ class BinningRelease(Answered):
     def __repr__(self) -> str:
         c = self.certificate
         mark = "INSECURE " if c.insecure else ""
-        return (
-            f"<{mark}BinningRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.n_measurements} bins>"
-        )
+        return f"<{mark}BinningRelease: {c.promise}, {c.n_measurements} bins>"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -103,8 +101,6 @@ class BinningPlan(PlanBase[BinningRelease]):
     X_star: FloatArray
     measurement: Measurement
     """The sums of y over the occupied bins."""
-    rows: TableRows | None = None
-    """Labels of the rows of X, if it was a table that has some."""
     edges: tuple[FloatArray, ...] = ()
     """The bins' edges along each input; none for :func:`local`."""
     boxes: Boxes | None = None
@@ -149,11 +145,6 @@ class BinningPlan(PlanBase[BinningRelease]):
         pure = m.noise == LAPLACE
         return accounting.Laplace(m.epsilon) if pure else accounting.Gaussian(m.mu(), m.n_measurements)
 
-    @property
-    def partition(self) -> str:
-        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
-        return self.measurement.partition
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the plan: the same settings and inputs give the same."""
@@ -194,11 +185,8 @@ class BinningPlan(PlanBase[BinningRelease]):
         return measure(self.measurement, Outcomes(y, self.rows, names=names_in(self.columns)), missing)
 
     def __repr__(self) -> str:
-        c = self.certificate
-        return (
-            f"<BinningPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {self.measurement.noise} noise, "
-            f"{c.n_rows} rows, {self.occupancy}>"
-        )
+        c, noise = self.certificate, self.measurement.noise
+        return f"<BinningPlan: {c.promise}, {noise} noise, {c.n_rows} rows, {self.occupancy}>"
 
 
 @named
@@ -335,7 +323,7 @@ def _planned(
     calibration = "Laplace" if pure else "analytic"
     certificate = certify_one(m, m.mu(), part, calibration=calibration, design="bins", unbiased=True)
     what: Any = {"X": X, "X_star": X_star, "measurement": m, "certificate": certificate}
-    made = BinningPlan(columns=given.columns, rows=given.rows, **what, **reader)
+    made = BinningPlan(columns=given.columns, rows=given.rows, people=who, **what, **reader)
     # A kernel that does not work must say so now, not when y has been spent.
     assert np.isfinite(made.noise_std).all()
     return made

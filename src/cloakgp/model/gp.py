@@ -175,12 +175,6 @@ class GaussianProcess:
         windows = self.windows_of(groups)
         return self.level if windows is None else windows[:, 2]
 
-    def mean_at(self, X: FloatArray) -> float | FloatArray:
-        """The prior mean at these inputs."""
-        if isinstance(self.mean, np.ndarray):
-            raise ValueError("mean: an array is for the rows of an X; plan first.")
-        return self.mean(X) if callable(self.mean) else self.mean
-
     def noise_at(self, X: FloatArray) -> float | FloatArray:
         """The variance of a new outcome at these inputs, about the function there."""
         if self.noise_function is not None:

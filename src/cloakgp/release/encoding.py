@@ -164,9 +164,8 @@ def _model_words(rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays |= {"mean_rows": mean.rows, "mean_star": mean.star}
     if not isinstance(gp.noise, float):
         arrays["noise"] = gp.noise
-    words["kernel"], words["approximation"] = gp.kernel.to_spec(), gp.approximation
-    if rule.support is None:
-        words["approximation"] = None
+    words["kernel"] = gp.kernel.to_spec()
+    words["approximation"] = None if rule.support is None else gp.approximation
     words["noise"] = gp.noise if isinstance(gp.noise, float) else PER_ROW
     words["mean"] = mean if isinstance(mean, float) else PER_ROW
     return words, arrays

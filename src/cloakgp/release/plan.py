@@ -74,7 +74,7 @@ class Plan(Rule):
     @property
     def hides_inputs(self) -> bool:
         """Whether it is made not to show the inputs."""
-        return self.grid is not None or (self.function is not None and self.X is None)
+        return self.grid is not None or not self.denoises
 
     @property
     def shown_inputs(self) -> FloatArray:
@@ -237,7 +237,7 @@ class Plan(Rule):
 
     def shown(self) -> Plan:
         """The plan as published: without its matrix, which shows X, where X is not to be shown."""
-        if self.function is None or self.X is not None or not self.measurement.matrix.size:
+        if self.denoises or not self.measurement.matrix.size:
             return self
         bare = replace(self.measurement, matrix=frozen(self.measurement.matrix[:, :0]), groups=None)
         bare = replace(bare, declared=self.measurement.sensitivity())
@@ -529,7 +529,7 @@ class Plan(Rule):
         c, error = self.certificate, self.noise_std if self.alone else self.expected_error
         what = "noise std" if self.alone else "expected error"
         return (
-            f"<Plan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.how}, {c.n_rows} rows, "
+            f"<Plan: {c.promise}, {c.how}, {c.n_rows} rows, "
             f"{len(error)} test points, {what} {error.min():.3g} to {error.max():.3g}>"
         )
 

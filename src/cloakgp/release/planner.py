@@ -503,17 +503,16 @@ def _check(gp: GaussianProcess, chosen: Settings, people: bool) -> None:
     adds = "That bound is on what one row can do; bound='exact' adds up a person's rows."
     cover = "Inputs are not to be shown then: give public points that cover where queries will be made."
     follow = "Its variances follow from X and would be in the file, and X is not to be shown."
-    promised = "It is a public promise of how far apart inputs are, which only that bound needs."
     for wrong, name, expected, remedy in (
         (people and bound != "exact", "people", "must be left out", adds),
         (hidden and chosen.basis is None, "basis", "must be given", cover),
         (hidden and not low <= gp.level <= high, "mean", "must lie within the bounds", "Give GP another."),
-        (bound == "varah" and chosen.margin is None, "margin", "must be given", promised),
-        (bound != "varah" and chosen.margin is not None, "margin", "must be left out", promised),
         (hidden and gp.downweight is not None, "downweight", "must be None", follow),
     ):
         if wrong:
             raise ArgumentError(name, f"{expected} for bound={bound!r}", remedy=remedy)
+    if (chosen.margin is not None) != (bound == "varah"):
+        raise ArgumentError("margin", "must be given for bound='varah', and only for that")
 
 
 def _measured(

@@ -159,7 +159,7 @@ def remodelled(release: Any, gp: Any) -> Posterior | Learned:
     if not isinstance(gp, GaussianProcess):
         raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
     rule, outcome = release.rule, release.rule.outcome
-    _check_shown(rule)
+    check_shown(rule)
     if gp.outcome != outcome.name:
         raise ArgumentError("gp", f"must be of {outcome.plural}, as the release is", gp.outcome)
     if gp.classes and gp.classes != outcome.classes:
@@ -197,7 +197,7 @@ def _by_row(release: Any) -> tuple[Rule, list[Stage]]:
 def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
     """What another hyperprior learns from what was released: see :meth:`Release.learn`."""
     plan, outcome = release.plan, release.plan.outcome
-    _check_shown(plan)
+    check_shown(plan)
     support = plan.support
     if prior is None:
         prior = Hyperprior(categories=() if plan.columns is None else plan.columns.categories)
@@ -222,6 +222,7 @@ def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
     return learned_from(session.rule, release.stages, session.state.settings, session.state.weights, mean)
 
 
-def _check_shown(plan: Rule) -> None:
+def check_shown(plan: Rule) -> None:
+    """Raise if a release does not show what models see of its rows."""
     if not len(plan.inputs):
-        raise ValueError("another model needs the inputs X and the matrix, which this release does not show.")
+        raise ValueError("a model needs the inputs X, which this release does not show. Use query.")

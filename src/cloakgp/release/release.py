@@ -99,11 +99,7 @@ class Release:
     @cached_property
     def learned(self) -> Learned:
         """The mixture over what was learned, given all answers; print it for a table."""
-        if not self.plan.denoises:
-            raise ValueError(
-                "predict: denoised predictions need the inputs X, which this release does not show. "
-                "Use query."
-            )
+        reader.check_shown(self.plan)
         return reader.learned_from(self.rule, self.stages, self.settings, self.weights)
 
     # What was released
@@ -335,6 +331,6 @@ class Release:
         c, std = self.certificate, self.noise_std
         mark = "INSECURE " if c.insecure else ""
         return (
-            f"<{mark}Release: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.how}, {c.n_rows} rows, "
+            f"<{mark}Release: {c.promise}, {c.how}, {c.n_rows} rows, "
             f"{len(std)} test points, privacy noise std {std.min():.3g} to {std.max():.3g}>"
         )

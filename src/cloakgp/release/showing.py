@@ -13,6 +13,7 @@ from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data.columns import Column, Columns
+from cloakgp.posterior.learning import check_level
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
@@ -50,8 +51,7 @@ def interval_at(
 
 def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatArray]:
     """A prediction, its std, and the two ends between which f lies with this probability."""
-    level = checks.number(level, "level", above=0.0, below=1.0, remedy="0.95 is common.")
-    half = NormalDist().inv_cdf(0.5 + level / 2) * std
+    half = NormalDist().inv_cdf(0.5 + check_level(level) / 2) * std
     return {"prediction": mean, "std": std, "lower": mean - half, "upper": mean + half}
 
 

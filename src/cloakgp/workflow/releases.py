@@ -99,7 +99,7 @@ def lists_inputs(release: Release) -> bool:
 def can_denoise(release: Release) -> bool:
     """Whether denoised predictions are possible: they need X or its box, and a kernel that the file holds."""
     plan = release.plan
-    return (plan.grid is not None or not plan.hides_inputs) and not is_custom(plan.gp.kernel.to_spec())
+    return plan.denoises and not is_custom(plan.gp.kernel.to_spec())
 
 
 def predictions(

@@ -4,8 +4,8 @@ For one new outcome the shape of the scatter matters, not only its size. After t
 counts in one of ten bins by u = F(y), where F is the law of its outcome given all answers so far: normal,
 for each noise level that was learned, about what is known of f there, and clipped to the bounds. If all of
 that is right, u is uniform. What it is instead, as far as it was measured, is taken to be so for new
-outcomes, and quantiles of their laws are read through it: intervals become skewed where outcomes are, and hold
-what they say.
+outcomes, and quantiles of their laws are read through it: intervals become skewed where outcomes are, and
+hold what they say.
 
 F is the law of an outcome that is in the answers itself: these know a little of its own scatter.
 """
@@ -53,11 +53,11 @@ class Scattered:
     stds: FloatArray  # (S, n)
     weights: FloatArray  # (S,)
 
-    def below(self, y: FloatArray) -> FloatArray:
-        """(n,) probability of an outcome below."""
+    def below(self, place: FloatArray) -> FloatArray:
+        """(n,) probability of an outcome below this."""
         from scipy.special import ndtr  # here: slow to import
 
-        return np.asarray(self.weights @ ndtr((y - self.mean) / self.stds))
+        return np.asarray(self.weights @ ndtr((place - self.mean) / self.stds))
 
     def quantile(self, u: float) -> FloatArray:
         """(n,) by halving: between the quantiles of the narrowest and the widest."""

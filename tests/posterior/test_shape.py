@@ -133,7 +133,7 @@ def drawn(law: Any, n: int = 1, rows: int = 2000, noise: float = 20.0) -> list[S
 
 
 def test_a_right_model_hardly_surprises():
-    """Of 400 p-values, 1 % are expected below 0.01: with more than 14 a false alarm is rarer than 1 in 10^4."""
+    """Of 400 p-values 4 are expected below 0.01; more than 14 come by chance in 1 of 10^4 cases."""
     p = np.array([one.surprise(0.0, 0.0)[0] for one in drawn(stats.norm(), 400)])
     assert (p < 0.01).sum() <= 14
     assert 0.35 < (p < 0.5).mean() < 0.65

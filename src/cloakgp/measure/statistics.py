@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -246,21 +247,23 @@ class Bin(Statistic):
         if atoms.min() < 1 or atoms.max() > WHOLE or self.y_bits > Y_BITS:
             raise AssertionError("shares of a row do not add up to one row")
 
-    @property
-    def shares(self) -> tuple[IntArray, IntArray]:
-        """(n, 10) what bins get of a row at the lower bound, and at the upper; each adds up to 2^b."""
+    @cached_property
+    def shares(self) -> IntArray:
+        """(2, U, 10) what bins get of a row at the lower bound, and at the upper; each adds up to 2^b."""
         assert self.atoms is not None
         ends = np.rint(np.multiply(BIN_ENDS, WHOLE)).astype(np.int64)
         at, b = self.atoms[:, :, None], self.y_bits
         inner = np.minimum(ends, at) * 2**b // at  # of the probability from the bound to each end
         first, last = np.zeros_like(at), np.full_like(at, 2**b)
         each = np.diff(np.concatenate([first, inner, last], axis=2), axis=2)
-        return each[:, 0], each[:, 1, ::-1]  # the ends are the same from above
+        return np.array([each[:, 0], each[:, 1, ::-1]])  # the ends are the same from above
 
     def at(self, labels: Labels, windows: FloatArray | None = None) -> Self:
         assert self.edges is not None
         assert self.atoms is not None
-        return replace(super().at(labels, windows), edges=self.edges[labels], atoms=self.atoms[labels])
+        found = replace(super().at(labels, windows), edges=self.edges[labels], atoms=self.atoms[labels])
+        found.__dict__["shares"] = self.shares[:, labels]  # not worked out for every row
+        return found
 
 
 def bits_within(total: int, entries: int = 0, n_rows: int = 0, of_each: int = 1) -> tuple[int, int]:

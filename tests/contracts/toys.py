@@ -177,7 +177,7 @@ class Sides(Statistic):
 
 """,
         ),
-        Edit("private/outcomes.py", "Present: _present}", "Present: _present, Sides: _sides}"),
+        Edit("private/outcomes.py", "Bin: _bin}", "Bin: _bin, Sides: _sides}"),
         Edit("release/stages.py", "Present, Statistic, for", "Present, Sides, Statistic, for"),
         before(
             "release/stages.py",

@@ -64,7 +64,8 @@ def learned_from(
     law = rule.law
     if not isinstance(law, Linked):
         posteriors = tuple(conditioned(model, rule, stages) for model in models)
-        return Learned(settings, weights, odds, posteriors, rule.columns)
+        known: Any = {"shape": rule.shape(own), "bounds": rule.bounds}
+        return Learned(settings, weights, odds, posteriors, rule.columns, **known)
     each = tuple(
         LinkedLearned(settings, weights, odds, posteriors, rule.columns, law)
         for posteriors in _linked(rule, own, settings, weights, models)
@@ -219,7 +220,8 @@ def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
     session = rule.session()
     for stage in stages:
         session.learn(stage)
-    return learned_from(session.rule, release.stages, session.state.settings, session.state.weights, mean)
+    sums = [stage for stage in release.stages if not stage.counts_bins]  # bins are of other models' laws
+    return learned_from(session.rule, sums, session.state.settings, session.state.weights, mean)
 
 
 def check_shown(plan: Rule) -> None:

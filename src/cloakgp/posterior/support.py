@@ -20,7 +20,7 @@ from cloakgp.kernels import EQ, Matern32, Matern52
 from cloakgp.model.hyperprior import Candidate
 from cloakgp.model.inducing import choose_inducing
 
-MOST_EXACT = 800
+MOST_EXACT = 400
 """Distinct inputs up to which each is a support point."""
 _LOOKED_AT = 256  # inputs that stand for all
 _FINE = 0.1  # of the reference's signal: for what the support points can just tell apart
@@ -142,9 +142,9 @@ class Support:
         few = self.looked_at[::4]
         return self.X[few], self.P[few].T @ self.P[few] / len(few)
 
-    def at_looked(self, A: FloatArray) -> FloatArray:
-        """From columns for support points to columns for the inputs that stand for all."""
-        return np.asarray(A[:, self.looked_at] if self.P is None else A @ self.P[self.looked_at].T)
+    def at(self, A: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
+        """From columns for support points to columns for these inputs."""
+        return np.asarray(A[:, rows] if self.P is None else A @ self.P[rows].T)
 
     @cached_property
     def _star(self) -> FloatArray:

@@ -1,12 +1,14 @@
 """What is believed of a model before anything is known: public, from bounds and the inputs' ranges alone.
 
-Lengthscales are log-uniform from a thirtieth of each input's range to ten times that: with ten, an input
-does not matter. A range is that of the middle nine tenths, so that one outlier does not stretch it. The
-signal's std is log-uniform from 0.0001 to 0.4 and the noise's from 0.0001 to 0.3 of the bounds' width: bounds
-may be careless. The level is unknown: a constant with variance width^2 / 12, that of a number anywhere within
-the bounds. A grid stands for it where there is one lengthscale, Sobol's points where there are more.
+Lengthscales are from a thirtieth of each input's range to ten times that: with ten, an input does not matter.
+A range is that of the middle nine tenths, so that one outlier does not stretch it. The signal's std is from
+0.0001 to 0.4 and the noise's from 0.0001 to 0.3 of the bounds' width, since bounds may be careless. Between
+these ends logarithms are nearly uniform: `Hyperprior.log_density` says how far from it. The level is unknown:
+a constant with variance width^2 / 12, that of a number anywhere within the bounds. A grid stands for all but
+the noise where there is one lengthscale, Sobol's points where there are more.
 
-What to expect of a release is worked out for what is usual: inputs that matter, bounds that are not careless.
+Before anything is measured, plans and forecasts are made for what is usual: inputs that matter, and bounds
+that are not careless. Otherwise a first stage would be made for curves that hardly differ from a constant.
 
 With categories the smooth part is a sum: of the numbers, of each category, and of all together,
 
@@ -42,7 +44,13 @@ PERIODS = {"day": 1.0, "week": 7.0, "year": 365.25}
 MOST_SEASONS = 10
 _GRID = (10, 10)  # lengthscales, signal stds
 _USUAL = {"lengthscale": (0.0, 1.0), "signal": (1 / 16, 1.0), "noise": (1 / 30, 1.0)}
-"""Least and most of what is usual: ranges of lengthscales, and shares of the largest signal and noise."""
+"""Least and most of what is usual: lengthscales in ranges, signal and noise in the largest ones."""
+_TILT = 0.3
+"""Power of the signal's and the noise's stds in their prior density: bounds are seldom careless."""
+_RATIO = 2.0
+"""Std of the logarithm of signal over noise: of all sizes, those that are alike are the likeliest."""
+_LONG = 1.0
+"""Power of a lengthscale beyond one range by which its prior density falls: few inputs are idle."""
 _SOBOL = 2**9
 _SUMMED = 16  # kernels of a sum that stands for the mixture
 
@@ -56,7 +64,8 @@ class Hyperprior:
     kernels : names out of {"EQ", "Matern32", "Matern52"}
         Families of the smooth part, all as likely.
     lengthscale : (least, most)
-        As shares of each input's range, that of the middle nine tenths.
+        As shares of each input's range, that of the middle nine tenths. With the most of them, by default ten
+        ranges, an input does not matter.
     signal, noise : (least, most)
         Standard deviations as shares of the bounds' width.
     """
@@ -128,6 +137,23 @@ class Hyperprior:
     def several(self, spans: FloatArray) -> bool:
         """Whether the smooth part's shape has several numbers open: too many for a grid."""
         return len(self.ends(len(spans))) > 3
+
+    def log_density(
+        self, points: FloatArray, lengthscales: int, noise: FloatArray | None = None
+    ) -> FloatArray:
+        """Log of the prior density over the uniform one's, but for a constant.
+
+        `points` (..., d) are logs of shares, as :meth:`points` has them, and `noise` those of the noise. A
+        lengthscale beyond one range is the less likely, the longer. With the bounds' width both stds are
+        uncertain together, but bounds are seldom careless, so small ones are less likely; and a signal is
+        seldom very much smaller or larger than the noise. With a link, whose bounds are no guess, there is
+        nothing of that, and `noise` is left out.
+        """
+        density: FloatArray = -_LONG * np.maximum(points[..., :lengthscales], 0.0).sum(axis=-1)
+        if noise is None:
+            return density
+        signal = points[..., -1]
+        return density + _TILT * (signal + noise) - ((signal - noise) / _RATIO) ** 2 / 2
 
     def points(self, spans: FloatArray) -> FloatArray:
         """(n, d) logs of all that is open but the noise: a grid for one lengthscale, else Sobol's points."""

@@ -11,13 +11,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from cloakgp.core.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Prior
 from cloakgp.posterior.clipping import Law
-from cloakgp.posterior.evidence import Evidence, Explained, NoiseLevels
+from cloakgp.posterior.evidence import Evidence, Hypotheses, by_shape
 from cloakgp.posterior.proposals import Proposals
 from cloakgp.posterior.states import (
     MANY,
@@ -33,17 +34,29 @@ from cloakgp.posterior.states import (
 )
 from cloakgp.posterior.support import Support
 
-_MANY, _LITTLE = (128, 128, 192), (16, 32, 48)
-"""How many settings are drawn in each round about the best, make predictions, and go on to the next stage,
-at most: where a shape has several numbers open, and where it has one."""
-_BROAD = 16  # settings that stand for all that might be
+
+class _Limits(NamedTuple):
+    """How many hypotheses, at most."""
+
+    drawn: int
+    """In each round, where the weight is."""
+    kept: int
+    """That make predictions."""
+    go_on: int
+    """To the next stage."""
+
+
+_MANY, _LITTLE = _Limits(128, 64, 192), _Limits(16, 16, 32)
+"""Where a shape has several numbers open; and where it has one, so that a grid is nearly enough."""
+_FEW = 32  # that make predictions where readings are linearised, and each is asked many times
+_ODDS = 9.0  # in log: with such odds against it a hypothesis is looked at no more
+_HELD = 0.99  # of the weight is held by those that make predictions
+_BROAD = 16  # models that stand for all that might be
 _SETTLED = 1e-8  # of the prior's width: readings are linearised again until f moves no further
 _ON_THE_WAY = 8  # the same where models are still weighed
 _DENSE = 2.0  # distances between support points that a lengthscale must span to show between them
-_DOUBT = 0.3  # of the noise: what may yet turn out to be a signal, for which designs are made, too
-_LARGER = 10.0  # a signal than the best model's: where even that shows nothing, nobody looks
-_LONG = 1.0  # power of lengthscales above a range by which their prior density falls: few inputs are idle
-_FEW = 32  # settings that predictions are made with, at most, where readings are linearised
+_DOUBT = 0.3  # of the noise's variance: what may be a signal yet, for which designs are made, too
+_LARGER = 10.0  # times the best model's signal: directions in which even this does not show are left out
 
 
 class Mixture:
@@ -95,29 +108,35 @@ class Mixture:
         fine = prior.reference(self.spans, self.width, _DENSE * apart)
         self.support = Support(X, X_star, prior.reference(self.spans, self.width), fine, support)
         self._shapes: dict[Form, FloatArray] = {}
-        self.settings: list[Candidate] = [*self.usual[:1]]
+        self.hypotheses = Hypotheses.known(self.usual[0])
         if isinstance(prior, Hyperprior):
             self._begin(prior)
 
-    def _begin(self, prior: Hyperprior) -> None:
-        """All hypotheses that there are at first: models of all but the noise."""
-        ends = prior.ends(len(self.spans))
-        self.ends = ends[-1, 0] + math.log(self.width), ends[-1, 1] + math.log(self.width)
-        points = prior.points(self.spans)
-        families = prior.kernels if len(self.spans) else prior.kernels[:1]
-        self.proposals = Proposals(ends[:-1], len(points))
-        self.points, self.levels = np.empty((0, len(ends) - 1)), NoiseLevels.between(*self.ends, 0)
-        self.settings, self.broad = [], []
-        for family in families:
-            self._add([family] * len(points), points, NoiseLevels.between(*self.ends, len(points)))
-        self.broad = [*range(0, len(self.settings), max(1, len(self.settings) // _BROAD))]
+    @property
+    def settings(self) -> tuple[Candidate, ...]:
+        """All that still matter; after a fit, the best first."""
+        return self.hypotheses.settings
 
-    def _add(self, families: Sequence[str], points: FloatArray, levels: NoiseLevels) -> None:
+    def _begin(self, prior: Hyperprior) -> None:
+        """Hypotheses all over the prior."""
+        ends, points = prior.ends(len(self.spans)), prior.points(self.spans)
+        families = (
+            prior.kernels if len(self.spans) else prior.kernels[:1]
+        )  # of levels alone, all are the same
+        self.proposals = Proposals(ends[:-1], len(points))
+        least, most = ends[-1] + math.log(self.width)
+        self.ends = float(least), float(most)
+        every = [family for family in families for _ in points]
+        self.hypotheses = self._hypotheses(every, np.tile(points, (len(families), 1)))
+        self.hypotheses.stay[:: max(1, len(every) // _BROAD)] = True
+
+    def _hypotheses(self, families: Sequence[str], points: FloatArray) -> Hypotheses:
+        """At these points; their noise is anything yet."""
         assert isinstance(self.prior, Hyperprior)
-        middle = sum(self.ends) / 2 - math.log(self.width)
-        for family, point in zip(families, points, strict=True):
-            self.settings.append(self.prior.setting_at(family, np.r_[point, middle], self.spans, self.width))
-        self.points, self.levels = np.vstack([self.points, points]), self.levels.and_(levels)
+        logs = np.column_stack([points, np.full(len(points), sum(self.ends) / 2 - math.log(self.width))])
+        pairs = zip(families, logs, strict=True)
+        settings = tuple(self.prior.setting_at(*pair, self.spans, self.width) for pair in pairs)
+        return Hypotheses(settings, points, np.zeros(len(points), dtype=bool))
 
     def start(self) -> State:
         """Before anything is measured: the mean of the kernels."""
@@ -131,7 +150,7 @@ class Mixture:
 
     @cached_property
     def _usual_shape(self) -> FloatArray:
-        """(m + P, m + P) the mean of what shapes are usual."""
+        """(m + P, m + P) the mean of the shapes that are usual."""
         return np.asarray(np.mean([self._shape(one) for one in self.believed()[0]], axis=0))
 
     def believed(self) -> tuple[tuple[Candidate, ...], FloatArray]:
@@ -142,60 +161,38 @@ class Mixture:
     def fit(self, readings: Readings, spreads: Sequence[SpreadReading] = ()) -> State:
         """What all readings together say; settings that they rule out are forgotten."""
         if self.prior.gp is not None:
-            return self.state(tuple(self.settings), np.ones(1), readings)
+            return self.state(self.settings, np.ones(1), readings)
         return self.state(*self._weigh(readings, spreads), readings)
 
     def _weigh(
         self, readings: Readings, spreads: Sequence[SpreadReading]
     ) -> tuple[tuple[Candidate, ...], FloatArray]:
         """The settings that hold nearly all of the weight, the best first, with their weights."""
-        evidence = self._evidence([self._stacked(own) for own in readings], spreads)
-        found = evidence.of(self.settings, self.levels)
-        self._note(found, slice(None))
-        score = found.score
-        drawn, kept, most = _MANY if self.several else _LITTLE
+        evidence = self._evidence(readings, spreads)
+        limits = _MANY if self.several else _LITTLE
+        score, found = evidence.of(self.hypotheses)
         for _ in range(2 if len(readings[0]) == 1 else 1):
-            families = [one.family for one in self.settings]
-            total = score + self.proposals.log_prior(families, self.points) + self._tilt(self.points)
-            more = self.proposals.draw(families, self.points, total, drawn)
-            if not more:
-                break
-            first, about = len(self.settings), [i for i, _ in more]
-            near = self.levels[about]
-            levels = NoiseLevels(near.centre, np.minimum(3 * near.half, (self.ends[1] - self.ends[0]) / 2))
-            self._add([families[i] for i in about], np.array([point for _, point in more]), levels)
-            new = evidence.of(self.settings[first:], self.levels[range(first, len(self.settings))])
-            self._note(new, slice(first, None))
-            score = np.r_[score, new.score]
-        total = score + self.proposals.log_prior([one.family for one in self.settings], self.points)
-        total = total + self._tilt(self.points)
+            total = score + self.proposals.log_weights(found)
+            own, more = evidence.of(self._hypotheses(*self.proposals.draw(found, total, limits.drawn)))
+            score, found = np.concatenate([score, own]), found.join(more)
+        total = score + self.proposals.log_weights(found)
         order = np.argsort(-total, kind="stable")
-        # With odds of e^9 against it a setting is looked at no more; but a few that stand for all go on.
-        go_on = [i for i in order[:most].tolist() if total[i] > total[order[0]] - 9.0]
-        go_on += sorted(set(self.broad) - set(go_on))
-        self.broad = [place for place, i in enumerate(go_on) if i in set(self.broad)]
-        self.settings = [self.settings[i] for i in go_on]
-        self.points, self.levels = self.points[go_on], self.levels[go_on]
-        weights = np.exp(total[go_on] - total[order[0]])
-        held = np.cumsum(weights) / weights.sum()
-        n = min(kept if self.law.exact else _FEW, 1 + int(np.searchsorted(held, 0.99)))
-        return tuple(self.settings[:n]), weights[:n] / weights[:n].sum()
+        best = order[: limits.go_on][total[order[: limits.go_on]] > total[order[0]] - _ODDS]
+        go_on = np.concatenate([best, np.setdiff1d(np.flatnonzero(found.stay), best)])
+        self.hypotheses = found.take(go_on.tolist())
+        held = np.cumsum(_shares(total[go_on]))
+        n = min(limits.kept if self.law.exact else _FEW, 1 + int(np.searchsorted(held, _HELD)))
+        return self.settings[:n], _shares(total[go_on[:n]])
 
-    def _tilt(self, points: FloatArray) -> FloatArray:
-        """Log prior density, but for a constant, where it is not uniform."""
-        return -_LONG * np.maximum(points[:, : len(self.spans)], 0.0).sum(axis=1)
+    def _evidence(self, readings: Readings, spreads: Sequence[SpreadReading]) -> Evidence:
+        data, scatter = [self._stacked(own) for own in readings], self.scatter / self.counts
+        return Evidence(data, spreads, self.support, self.law, scatter, self.ends, self._log_prior)
 
-    def _note(self, found: Explained, which: slice) -> None:
-        """What was found of the noise."""
-        self.settings[which] = [
-            replace(one, noise=noise)
-            for one, noise in zip(self.settings[which], found.noise.tolist(), strict=True)
-        ]
-        self.levels.centre[which], self.levels.half[which] = found.levels.centre, found.levels.half
-
-    def _evidence(self, data: Sequence[Stacked], spreads: Sequence[SpreadReading]) -> Evidence:
-        scatter = self.scatter / self.counts
-        return Evidence(data, spreads, self.support, self.law, scatter, self.ends)
+    def _log_prior(self, points: FloatArray, noise: FloatArray) -> FloatArray:
+        """Log prior densities at these points and logs of the noise's std."""
+        assert isinstance(self.prior, Hyperprior)
+        shares = noise - math.log(self.width) if self.law.exact else None
+        return self.prior.log_density(points[:, None], len(self.spans), shares)
 
     def follow(
         self,
@@ -254,16 +251,11 @@ class Mixture:
     def _weights(
         self, settings: tuple[Candidate, ...], readings: Readings, spreads: Sequence[SpreadReading]
     ) -> FloatArray:
+        """Of the settings that the last fit kept."""
         if len(settings) == 1:
             return np.ones(1)
-        evidence = self._evidence([self._stacked(own) for own in readings], spreads)
-        points = self.points[: len(settings)]
-        total = evidence.of(settings, self.levels[range(len(settings))]).score
-        total = (
-            total + self.proposals.log_prior([one.family for one in settings], points) + self._tilt(points)
-        )
-        weights = np.exp(total - total.max())
-        return np.asarray(weights / weights.sum())
+        score, found = self._evidence(readings, spreads).of(self.hypotheses.take(range(len(settings))))
+        return _shares(score + self.proposals.log_weights(found))
 
     def _conditioned(self, broad: State, readings: Readings) -> State:
         """What readings say where one Gaussian process stands for all models."""
@@ -289,7 +281,7 @@ class Mixture:
         data, m = self._stacked(readings), len(self.support.Z)
         means, F = np.empty((len(kept), m + len(self.X_star))), np.zeros((m + len(self.X_star),) * 2)
         rest = 0.0
-        for members in _by_shape(kept):
+        for members in by_shape(kept):
             k = self._shape(kept[members[0]])
             A = data.G @ k[:m]
             AG = A[:, :m] @ data.G.T
@@ -309,9 +301,8 @@ class Mixture:
         F += float(weights @ [s.level for s in kept]) + (means - mean).T @ ((means - mean) * weights[:, None])
         noise = float(weights @ [s.noise for s in kept])
         known = kept, weights, mean, (F + F.T) / 2, noise, rest
-        doubt = (
-            None if self.prior.gp is not None or not self.law.exact else _DOUBT * noise * self._usual_shape
-        )
+        learns_noise = self.prior.gp is None and self.law.exact
+        doubt = _DOUBT * noise * self._usual_shape if learns_noise else None
         return State(self.counts, self.scatter, self.limits, self.support, *known, doubt)
 
     def _stacked(self, readings: Sequence[Reading]) -> Stacked:
@@ -331,9 +322,7 @@ class Mixture:
         return self._shapes[setting.form]
 
 
-def _by_shape(settings: Sequence[Candidate]) -> list[list[int]]:
-    """Places of the settings that share a shape."""
-    found: dict[Form, list[int]] = {}
-    for i, setting in enumerate(settings):
-        found.setdefault(setting.form, []).append(i)
-    return list(found.values())
+def _shares(total: FloatArray) -> FloatArray:
+    """Weights that add up to 1, from their logs."""
+    weights = np.exp(total - total.max())
+    return np.asarray(weights / weights.sum())

@@ -15,11 +15,14 @@ import numpy as np
 
 from cloakgp.core.checks import FloatArray
 from cloakgp.model.point_sets import sobol
+from cloakgp.posterior.evidence import Hypotheses
+from cloakgp.posterior.states import lower_solve
 
 _MODES = 3  # laws in a round, at most: about so many of the best that are far apart
 _APART = 0.2  # of the prior's range, on average over what is open: farther, they are two modes
 _ODDS = 6.0  # in log evidence from the best, within which a mode is worth a law
-_NARROW = 16.0  # as a share of the prior's range, the least std of a law: one point has no spread
+_NARROW = 16.0  # divides the prior's range into the least std of a law: one point has no spread
+_TAIL = 1e-6  # where normal laws are cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +37,20 @@ class Normal:
 
     def log_density(self, points: FloatArray) -> FloatArray:
         """At these points, times how many were drawn."""
-        from scipy.linalg import solve_triangular
-
-        white = solve_triangular(self.factor, (points - self.centre).T, lower=True)
+        white = lower_solve(self.factor, (points - self.centre).T)
         size = np.log(np.diag(self.factor)).sum() + len(self.factor) * np.log(2 * np.pi) / 2
         return np.asarray(np.log(self.n) - (white**2).sum(axis=0) / 2 - size)
 
 
 class Proposals:
-    """Of points in a box, in which the prior is uniform, for each of several families.
+    """Points in a box, evenly for each of several families, and others drawn where the weight is.
 
     Parameters
     ----------
     ends : (d, 2) array
         The box; of what is not open, both are the same.
     n : int
-        How many points of the prior there are, of each family.
+        How many points there are evenly, of each family.
     """
 
     def __init__(self, ends: FloatArray, n: int) -> None:
@@ -59,69 +60,65 @@ class Proposals:
         self.laws: list[Normal] = []
         self._drawn = 0
 
-    def log_prior(self, families: Sequence[str], points: FloatArray) -> FloatArray:
-        """Log of prior density over proposals' at these points of the box."""
-        own = np.array(families)
-        uniform = -np.log(self.size).sum()
-        terms = [np.full(len(points), np.log(self.n) + uniform)]
+    def log_weights(self, found: Hypotheses) -> FloatArray:
+        """(n,) by which a sum over hypotheses stands for a mean over box and families, but for a constant."""
+        families, points = np.array(found.families), found.points[:, self.free]
+        even = -np.log(self.size).sum()
+        terms = [np.full(len(points), np.log(self.n) + even)]
         for law in self.laws:
-            terms.append(np.where(own == law.family, law.log_density(points[:, self.free]), -np.inf))
-        return np.asarray(uniform - np.logaddexp.reduce(terms, axis=0))
+            terms.append(np.where(families == law.family, law.log_density(points), -np.inf))
+        return np.asarray(even - np.logaddexp.reduce(terms, axis=0))
 
-    def draw(
-        self, families: Sequence[str], points: FloatArray, total: FloatArray, n: int
-    ) -> list[tuple[int, FloatArray]]:
-        """Up to n more points about the best, each with the number of the point that it was drawn about.
+    def draw(self, found: Hypotheses, total: FloatArray, n: int) -> tuple[list[str], FloatArray]:
+        """Up to n more points, and the family of each.
 
-        `total` are the log weights of the points that there are.
+        `total` are the log weights of the hypotheses that there are.
         """
         from scipy.special import ndtri  # here: slow to import
 
-        modes = self._modes(points, total)
-        drawn: list[tuple[int, FloatArray]] = []
+        families: list[str] = []
+        points = [np.empty((0, len(self.ends)))]
+        if not self.free.any():
+            return families, points[0]
+        modes = self._modes(found.points, total)
         for mode in modes:
-            law = self._law(families, points, total, mode, modes, n // len(modes))
-            unit = sobol(int(self.free.sum()), self._drawn + law.n)[self._drawn :]
+            law = self._law(found, total, mode, modes, n // len(modes))
+            unit = sobol(len(self.size), self._drawn + law.n)[self._drawn :]
             self._drawn += law.n
-            normals = ndtri(np.clip(unit + 0.5 / law.n, 1e-6, 1 - 1e-6))
-            found = np.tile(points[mode], (len(normals), 1))
-            found[:, self.free] = law.centre + normals @ law.factor.T
-            inside = (found >= self.ends[:, 0]) & (found <= self.ends[:, 1])
-            drawn += [(mode, one) for one in found[inside[:, self.free].all(axis=1)]]
+            normals = ndtri(np.clip(unit + 0.5 / law.n, _TAIL, 1 - _TAIL))
+            drawn = np.tile(found.points[mode], (law.n, 1))
+            drawn[:, self.free] = law.centre + normals @ law.factor.T
+            inside = (drawn >= self.ends[:, 0]) & (drawn <= self.ends[:, 1])
+            points.append(drawn[inside[:, self.free].all(axis=1)])
+            families += [law.family] * len(points[-1])
             self.laws.append(law)
-        return drawn
+        return families, np.vstack(points)
 
     def _modes(self, points: FloatArray, total: FloatArray) -> list[int]:
         """The best point, and others that are far from it and not much worse."""
-        order, found = np.argsort(-total, kind="stable"), []
+        order = np.argsort(-total, kind="stable")
+        found: list[int] = []
         for i in order[: int(np.sum(total > total.max() - _ODDS))].tolist():
-            gaps = [self._apart(points[i], points[j]) for j in found]
-            if all(gap > _APART for gap in gaps):
+            if all(self._apart(points[i], points[j]) > _APART for j in found):
                 found.append(i)
             if len(found) == _MODES:
                 break
         return found
 
-    def _apart(self, one: FloatArray, other: FloatArray | Sequence[FloatArray]) -> FloatArray:
-        gaps = (np.asarray(other) - one)[..., self.free] / self.size
-        return np.sqrt(np.mean(gaps**2, axis=-1))
+    def _apart(self, one: FloatArray, others: FloatArray) -> FloatArray:
+        """How far points are from one, as a share of the box."""
+        gaps = (others - one)[..., self.free] / self.size
+        return np.asarray(np.sqrt(np.mean(gaps**2, axis=-1)))
 
-    def _law(
-        self,
-        families: Sequence[str],
-        points: FloatArray,
-        total: FloatArray,
-        mode: int,
-        modes: Sequence[int],
-        n: int,
-    ) -> Normal:
+    def _law(self, found: Hypotheses, total: FloatArray, mode: int, modes: Sequence[int], n: int) -> Normal:
         """Of the weight about a mode."""
-        family = families[mode]
+        families, points = np.array(found.families), found.points
         nearest = np.argmin([self._apart(points[j], points) for j in modes], axis=0)
-        own = (np.array(families) == family) & (nearest == list(modes).index(mode))
+        own = (families == families[mode]) & (nearest == list(modes).index(mode))
         logs = points[own][:, self.free]
         weights = np.exp(total[own] - total[own].max())
         weights /= weights.sum()
         centre = weights @ logs
         spread = (logs - centre).T @ ((logs - centre) * weights[:, None])
-        return Normal(family, centre, np.linalg.cholesky(spread + np.diag((self.size / _NARROW) ** 2)), n)
+        factor = np.linalg.cholesky(spread + np.diag((self.size / _NARROW) ** 2))
+        return Normal(str(families[mode]), centre, factor, n)

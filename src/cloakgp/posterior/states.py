@@ -71,14 +71,17 @@ class State:
     rest: float
     """Variance of f at an input that the support points do not tell of."""
     doubt: FloatArray | None = None
-    """(m + P, m + P) covariance of what is called noise, but a shorter lengthscale would explain; of none, if none."""
+    """(m + P, m + P) covariance of what counts as noise, but may be a signal yet; None for nothing."""
     several: tuple[State, ...] = ()
     """Where there are several curves, what is known of each; else none. By itself a state has their average,
     for which the next stage is designed."""
 
     @property
     def doubted(self) -> State:
-        """What is known of f if some of the noise is of it: what to measure next is designed for this."""
+        """What is known of f if some of the noise is a signal: what to measure next is designed for this.
+
+        Else a curve that the first stages missed, and that counts as noise from then on, stays missed.
+        """
         if self.doubt is None:
             return self
         return replace(self, support_covariance=self.support_covariance + self.doubt)

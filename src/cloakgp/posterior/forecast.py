@@ -34,7 +34,7 @@ def forecast(
     `rows` (q, U) is what a stage with all of the promise measures, with columns of norm 1 at most.
     """
     # A public seed: the same curves every time.
-    random, settings, linked = np.random.default_rng(0), mixture.settings, not mixture.law.exact
+    random, settings, linked = np.random.default_rng(0), mixture.usual, not mixture.law.exact
     given = linked and bool(state.settings)
     found = []
     with Progress("forecast", _MODELS) as progress:
@@ -98,7 +98,7 @@ def _for_curve(
     G = summed if P is None else summed @ P
     H = G @ k[:m]
     fixed = H[:, :m] @ G.T + (rows * (mixture.scatter * own)) @ rows.T
-    at_rows, inner = support.at_looked(H[:, :m]), support.at_looked(k[:m, :m])
+    at_rows, inner = support.at(H[:, :m], some), support.at(k[:m, :m], some)
     before = np.diag(inner[some]) if P is None else np.einsum("ij,ij->j", inner, P[some].T)
     width, precision = law.bounds[1] - law.bounds[0], 0.0
     for share in shares:

@@ -16,12 +16,14 @@ from cloakgp.posterior.states import Reading, State
 
 RULE = 2
 """Which rule this is: windows of a release made by another cannot be worked out again by this one."""
-FLOOR = 0.01
+FLOOR = 1e-4
 """Least width of a window, as a share of the bounds' width."""
 SCALE_SHARE = 0.1
 """Of a stage's mu^2, for the noise level; none in the first."""
 BIN_SHARE = 0.04
 """Of mu^2, for the histogram of where outcomes fell, where there is one: after all sums."""
+_SURER = 1.5
+"""How much wider windows are for what is not known of f: if that is off, outcomes miss them all together."""
 _DIRECTIONS = 32  # in which f may vary together with errors of the counts; in others on its own
 
 
@@ -69,8 +71,8 @@ def windows(state: State, law: Law, kappa: float) -> Window:
     """Edges about what is expected, within the bounds and never too narrow, and counted as outcomes are."""
     lo, hi = law.centred
     least = FLOOR * (hi - lo)
-    mean, variance = foreseen(state, law)
-    half = np.clip(kappa * np.sqrt(variance), least / 2, (hi - lo) / 2)
+    mean, apart, scatter = law.moments(state.mean, state.variance, state.noise)
+    half = np.clip(kappa * np.sqrt(_SURER**2 * apart + scatter), least / 2, (hi - lo) / 2)
     middle = np.clip(mean, lo, hi)
     a, b = np.maximum(middle - half, lo), np.minimum(middle + half, hi)
     a = np.where(b - a < least, np.clip(middle - least / 2, lo, hi - least), a)
@@ -110,7 +112,7 @@ class Stage:
 
     def smoother(self) -> Smoother:
         """Of the sums of clipped outcomes, each over its window's width and how many rows its person has."""
-        state, n = self.state, self.state.counts
+        state, n = self.state.doubted, self.state.counts
         width = self.unit
         factor, P = n * self.clip.slope / width, state.support.P
         noise = state.scatter * self.clip.slope**2 * (self.noise + state.rest)

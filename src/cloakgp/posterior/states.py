@@ -16,7 +16,7 @@ from cloakgp.core.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate
 from cloakgp.posterior.support import Support
 
-MANY = 192
+MANY = 48
 """Numbers, beyond which only directions that tell of f are looked at."""
 _MEMORY, _BOLD = 4, 20.0  # of the acceleration: steps, and the largest sum of shares
 
@@ -70,9 +70,21 @@ class State:
     """Variance of one outcome about f."""
     rest: float
     """Variance of f at an input that the support points do not tell of."""
+    doubt: FloatArray | None = None
+    """(m + P, m + P) covariance of what counts as noise, but may be a signal yet; None for nothing."""
     several: tuple[State, ...] = ()
     """Where there are several curves, what is known of each; else none. By itself a state has their average,
     for which the next stage is designed."""
+
+    @property
+    def doubted(self) -> State:
+        """What is known of f if some of the noise is a signal: what to measure next is designed for this.
+
+        Else a curve that the first stages missed, and that counts as noise from then on, stays missed.
+        """
+        if self.doubt is None:
+            return self
+        return replace(self, support_covariance=self.support_covariance + self.doubt)
 
     @property
     def each(self) -> tuple[State, ...]:

@@ -580,5 +580,5 @@ class Session:
             return
         self.answered.append(stage)
         spread = stage.spread_reading(self.rule.law.origin)
-        if spread is not None and spread.counts[self.mixture.support.looked_at].any():
+        if spread is not None and spread.counts[self.mixture.support.sampled].any():
             self.spreads.append(spread)

@@ -15,7 +15,8 @@ from cloakgp.core.calibration import calibrate
 from cloakgp.data.merging import Groups
 from cloakgp.data.people import as_people
 from cloakgp.measure.measurement import LAPLACE, Part, measurement_of
-from cloakgp.measure.statistics import Distance, Inside, OneOf, Present
+from cloakgp.measure.statistics import BIN_ENDS, WHOLE, Bin, Distance, Inside, OneOf, Present
+from cloakgp.measure.statistics import PLACES as STEPS
 from cloakgp.measure.unit import Population
 from cloakgp.private import room
 
@@ -150,6 +151,13 @@ def case(columns: str, kind: str, unit: str) -> Case:
         return Case(
             made(np.ones((1, n)), Distance(LOW, HIGH, centre=centre, limit=3.0), **who), (*centre, 1e300, NAN)
         )
+    if kind == "Bin":  # at a bound, a row is shared among all bins, among some, or in the outermost alone
+        edges = np.add.outer(np.arange(n) * 1000, np.linspace(0.1, 0.9, len(BIN_ENDS)) * STEPS).astype(
+            np.int64
+        )
+        atoms = np.resize([[WHOLE, WHOLE // 3], [1, WHOLE // 9]], (n, 2)).astype(np.int64)
+        statistic = Bin(LOW, HIGH, edges=edges, atoms=atoms)
+        return Case(made(np.ones((1, n)), statistic, **who), (0.0, 3.0, -1e300, 1e300, NAN))
     if kind == "OneOf":  # signs do not tell how far three classes move, so some people are given too much
         return Case(made(matrix, OneOf(0.0, 1.0, centred=whole), **who), (0.0, 1.0, 2.0, NAN))
     if kind == "Present":
@@ -161,7 +169,7 @@ def case(columns: str, kind: str, unit: str) -> Case:
 CASES = [
     (columns, kind, unit)
     for columns, kind, unit in product(
-        ("rows", "groups", "windows", *BINS), ("Inside", "Distance", "OneOf", "Present"), UNITS
+        ("rows", "groups", "windows", *BINS), ("Inside", "Distance", "OneOf", "Present", "Bin"), UNITS
     )
     if (kind == "Inside" or columns not in ("windows", *BINS))
     and (not unit.endswith("whole rows") or columns in ("rows", "windows"))

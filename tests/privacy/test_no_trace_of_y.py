@@ -45,7 +45,7 @@ import cloakgp
 import measured
 from cloakgp import Plan, Release, binning, estimators
 from cloakgp.kernels import EQ
-from cloakgp.measure.statistics import Distance
+from cloakgp.measure.statistics import Bin, Distance
 from cloakgp.private import outcomes, room
 from cloakgp.release.function_planner import BOUNDS as FUNCTION_BOUNDS
 
@@ -92,6 +92,13 @@ def any_of(texts):
     return re.compile("|".join(map(re.escape, texts)))
 
 
+def whole_rows_in_bins(part):
+    """Few rows, on the lattice: such round numbers are in other numbers' bytes, too."""
+    if not isinstance(part.statistic, Bin):
+        return set()
+    return {rows << bits for rows in range(N + 1) for bits in (part.y_bits, part.y_bits + part.matrix_bits)}
+
+
 class Secrets:
     """Every number that y passes through before noise hides it."""
 
@@ -113,7 +120,7 @@ class Secrets:
                 each = [groups.labels == g for g in range(len(part.counts))]
                 integers += [y_int[own].sum() for own in each]
                 floats += [y[own].sum() for own in each]
-            public |= {s.largest, 2**part.y_bits}
+            public |= {s.largest, 2**part.y_bits} | whole_rows_in_bins(part)
         if parts is None:
             floats += [*without_noise(plan, np.array(measured.exact(plan.measurement, y)))]
         floats = set(map(float, floats)) - {*BOUNDS, 0.0}  # what is clipped tells nothing

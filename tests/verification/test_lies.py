@@ -100,18 +100,24 @@ def for_rows(manifest, arrays):
 
 
 def repeated(manifest, arrays):
-    """The last stage once more, as if there had been a fourth."""
-    manifest["stages"].append(copy.deepcopy(manifest["stages"][2]))
-    arrays |= {name.replace("_2", "_3"): array for name, array in list(arrays.items()) if name.endswith("_2")}
+    """The last stage of sums once more, as if there had been a fourth."""
+    manifest["stages"].insert(2, copy.deepcopy(manifest["stages"][2]))
+    for one, other in ("34", "23"):
+        arrays |= {
+            name[:-1] + other: array for name, array in list(arrays.items()) if name.endswith(f"_{one}")
+        }
+    for name in ("edges_3", "atoms_3"):
+        del arrays[name]
     c = manifest["certificate"]
-    c["shares"] = [share / (1 + c["shares"][2]) for share in [*c["shares"], c["shares"][2]]]
-    c["n_measurements"] = c["n_measurements"] // 3 * 4
+    c["shares"].insert(2, c["shares"][2])
+    c["shares"] = [share / (1 + c["shares"][2]) for share in c["shares"]]
+    c["n_measurements"] = c["n_measurements"] // 4 * 5
     c["mu"] = calibrate(c["epsilon"], c["delta"], n_measurements=c["n_measurements"])
 
 
 def swapped(manifest, arrays):
     """The second stage after the third, each with the other's share."""
-    manifest["stages"][1:] = manifest["stages"][:0:-1]
+    manifest["stages"][1:3] = manifest["stages"][2:0:-1]
     for name in {name[:-2] for name in arrays if name.endswith("_2")}:
         arrays[f"{name}_1"], arrays[f"{name}_2"] = arrays[f"{name}_2"], arrays[f"{name}_1"]
     c = manifest["certificate"]["shares"]
@@ -150,9 +156,16 @@ def without_noise_level(manifest, arrays):
 
 
 def stage_left_out(manifest, arrays):
-    """The last: then what was learned is not from the others."""
-    manifest["stages"].pop()
-    for name in [name for name in arrays if name.endswith("_2")]:
+    """The last of sums, and the one after it: then what was learned is not from the others."""
+    del manifest["stages"][2:]
+    for name in [name for name in arrays if name.endswith(("_2", "_3"))]:
+        del arrays[name]
+
+
+def without_bins(manifest, arrays):
+    """A stage of sums in place of the one that counts where outcomes fell."""
+    manifest["stages"][3]["bins"] = False
+    for name in ("edges_3", "atoms_3"):
         del arrays[name]
 
 
@@ -309,7 +322,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "n_rows of a grid": (certificate(n_rows=plus(1)), Reason.FIGURE, OF_ROWS),
     "fewer rows of a grid": (grid(size=plus(-1)), Reason.FIGURE, OF_ROWS),
     "fewer rows each": (grid(max_rows=1), Reason.FIGURE, PEOPLES_ROWS),
-    "another rule": (words(rule=2), Reason.FIGURE, ALONE),
+    "another rule": (words(rule=3), Reason.FIGURE, ALONE),
     "shares of a stage alone": (certificate(shares=[0.5]), FILE, ALONE),
     "stages that were never planned": (certificate(shares=[1.0, 1.0]), FILE, ALONE),
     "a stage alone with windows": (with_windows, FILE, SHOWN),
@@ -469,8 +482,8 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "a correlation above 1": (words("people", within=1.5), FILE, FOR_PEOPLE),
     "another correlation": (words("people", within=0.3), Reason.WINDOWS, ("people in stages",)),
     # Stages
-    "shares above all": (certificate(shares=[0.3, 0.4, 0.5]), Reason.SHARES, ("staged",)),
-    "another split": (certificate(shares=[0.3, 0.3, 0.4]), Reason.SHARE, ("staged",)),
+    "shares above all": (certificate(shares=[0.3, 0.4, 0.5, 0.04]), Reason.SHARES, ("staged",)),
+    "another split": (certificate(shares=[0.3, 0.3, 0.36, 0.04]), Reason.SHARE, ("staged",)),
     "a share of more": (certificate(shares=[0.2, 0.3, 1.5]), FILE, ("staged",)),
     "sensitivity of a stage off by one": (
         minus_one(lambda **c: stage(1, **c)),
@@ -523,7 +536,15 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "one family twice": (prior(kernels=["EQ", "EQ"]), FILE, ("staged",)),
     "X of stages": (entry("X", (3, 0), plus(0.1)), Reason.WINDOWS, ("staged",)),
     "an earlier answer": (entry("z_0", 0, plus(2**56)), Reason.WINDOWS, ("staged", "after another")),
-    "the last answer": (entry("z_2", 0, plus(2**60)), Reason.LEARNED, ("staged",)),
+    "the last sums": (entry("z_2", 0, plus(2**60)), Reason.BINS, ("staged",)),
+    "an edge of a bin": (entry("edges_3", (0, 2), plus(2**10)), Reason.BINS, ("staged", *ROWS)),
+    "an edge beyond the bounds": (entry("edges_3", (0, 8), lambda v: 2**24 + 1), FILE, ("staged",)),
+    "an atom": (entry("atoms_3", (0, 1), plus(2**20)), Reason.BINS, ("staged",)),
+    "an atom of nothing": (entry("atoms_3", (0, 1), lambda v: 0), FILE, ("staged",)),
+    "an atom of more than all": (entry("atoms_3", (0, 0), lambda v: 2**30 + 1), FILE, ("staged",)),
+    "bins that are said to be sums": (without_bins, FILE, ("staged",)),
+    "bins in which rows count unlike": (entry("matrix_3", (0, 1), plus(-1)), Reason.BINS, ("staged", *ROWS)),
+    "a row that moves one bin": (noise_for_one_class(3), Reason.SENSITIVITY, ("staged", *ROWS)),
     "a learned noise": (learned(noise=times(1.001)), Reason.LEARNED, ("staged",)),
     "a learned level": (learned(level=times(1.001)), Reason.LEARNED, ("staged",)),
     "a learned weight": (learned(weight=times(0.999)), Reason.LEARNED, ("staged",)),

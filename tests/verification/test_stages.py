@@ -51,7 +51,7 @@ def test_a_release_that_stopped_early_is_verified_and_spent_less(tmp_path, monke
     release.save(tmp_path / "file")
     found = verify(tmp_path / "file")
     assert found.complete
-    assert found.checks[1].startswith(f"{made} stage{'s' if made > 1 else ''} of 3 planned: ")
+    assert found.checks[1].startswith(f"{made} stage{'s' if made > 1 else ''} of 4 planned: ")
     assert found.proven_delta < whole.proven_delta * 0.9
 
 

@@ -18,7 +18,7 @@ from cloakgp.core.checks import FloatArray
 from cloakgp.data.chunks import spread_evenly
 from cloakgp.data.columns import Columns
 from cloakgp.ledger import Ledger
-from cloakgp.measure.statistics import Present
+from cloakgp.measure.statistics import Bin, Present
 from cloakgp.plots import surface_of
 from cloakgp.plots.shown import classes_of, numeric_inputs
 from cloakgp.plots.surface import VIEWS, is_unknown, plane
@@ -233,7 +233,7 @@ def learned_tables(release: Release, inputs: Sequence[str], output: str) -> dict
     counts, stages = release.rule.inputs.counts, []
     for stage, share in zip(release.stages, release.plan.shares, strict=False):  # it may have stopped early
         width = None
-        if not isinstance(stage.measurement.statistic, Present):
+        if not isinstance(stage.measurement.statistic, (Bin, Present)):
             widths = np.broadcast_to(np.asarray(stage.upper) - np.asarray(stage.lower), counts.shape)
             width = float(np.average(widths, weights=counts))
         stages.append({"share": share, "width": width})

@@ -14,7 +14,7 @@ from cloakgp.posterior.clipping import Clipping, Direct, Law, Window
 from cloakgp.posterior.density import CountErrors
 from cloakgp.posterior.states import Reading, State
 
-RULE = 1
+RULE = 2
 """Which rule this is: windows of a release made by another cannot be worked out again by this one."""
 FLOOR = 1e-4
 """Least width of a window, as a share of the bounds' width."""
@@ -22,6 +22,8 @@ SCALE_SHARE = 0.1
 """Of a stage's mu^2, for the noise level; none in the first."""
 _SURER = 1.5
 """How much wider windows are for what is not known of f: if that is off, outcomes miss them all together."""
+BIN_SHARE = 0.04
+"""Of mu^2, for the histogram of where outcomes fell, where there is one: after all sums."""
 _DIRECTIONS = 32  # in which f may vary together with errors of the counts; in others on its own
 
 
@@ -35,7 +37,7 @@ class Schedule(NamedTuple):
 
 
 def schedule(outcome: Outcome, stages: int | None = None) -> Schedule:
-    """The public rule: shares grow, since windows close in."""
+    """The public rule for sums: shares grow, since windows close in."""
     sizes = 1.3 ** np.arange(outcome.stages if stages is None else stages)
     return Schedule(tuple((sizes / sizes.sum()).tolist()), outcome.kappa)
 

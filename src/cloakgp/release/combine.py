@@ -172,7 +172,7 @@ def earlier_releases(
         if plan.X is None or not np.array_equal(np.asarray(plan.X), np.asarray(X)):
             raise ArgumentError(name, "must be of the same rows; its X is another one, or not shown")
         dataset = None if release.receipt is None else release.receipt.dataset
-        answered = tuple(map(_as_earlier, release.stages))
+        answered = tuple(_as_earlier(stage) for stage in release.stages if not stage.counts_bins)
         c = plan.certificate
         promise = c.epsilon, c.delta, c.mu, c.n_measurements, c.shares
         one = [*plan.given, Given(*promise, plan.bounds, answered, dataset)]

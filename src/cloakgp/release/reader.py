@@ -58,7 +58,8 @@ def learned_from(
     law = rule.law
     if not isinstance(law, Linked):
         posteriors = tuple(conditioned(model, rule, stages) for model in models)
-        return Learned(settings, weights, odds, posteriors, rule.columns)
+        known: Any = {"shape": rule.shape(own), "bounds": rule.bounds}
+        return Learned(settings, weights, odds, posteriors, rule.columns, **known)
     each = tuple(
         LinkedLearned(settings, weights, odds, posteriors, rule.columns, law)
         for posteriors in _linked(rule, own, settings, weights, models)
@@ -218,9 +219,10 @@ def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
     if plan.alone and not isinstance(plan.gp.mean, float):
         return _learned_about_the_mean(rule, plan.gp.mean, release.stages[0])
     session = rule.session()
-    for stage in release.stages:
+    stages = [stage for stage in release.stages if not stage.counts_bins]  # in other models' laws
+    for stage in stages:
         session.learn(stage)
-    return learned_from(session.rule, release.stages, session.state.settings, session.state.weights)
+    return learned_from(session.rule, stages, session.state.settings, session.state.weights)
 
 
 def _learned_about_the_mean(rule: Rule, mean: Any, stage: Stage) -> Learned:

@@ -23,7 +23,7 @@ from cloakgp.data.sources import is_lazy
 from cloakgp.files.schema import MOST_IN_ALL, WIDEST
 from cloakgp.measure.certificate import certify
 from cloakgp.measure.measurement import has_room
-from cloakgp.measure.statistics import OneOf
+from cloakgp.measure.statistics import Bin, OneOf
 from cloakgp.measure.unit import OUTCOME, PERSON, Population
 from cloakgp.model.hyperprior import Hyperprior, Known, Prior
 from cloakgp.model.outcome import Outcome, outcome_named
@@ -41,7 +41,7 @@ MOST_COLUMNS = 10
 COUNT_SHARE = 0.2
 """Of mu squared, for the counts of private rows."""
 _COVERED = 20_000  # rows that default test points cover
-_SPARE = 8  # measurements beyond one for each test point, which a design may use
+_SPARE = 9  # measurements beyond one for each test point, which a design may use; or bins beyond one
 
 
 def plan_stages(model: Any, chosen: Settings, table: PublicInputs) -> Plan:
@@ -66,7 +66,8 @@ def plan_stages(model: Any, chosen: Settings, table: PublicInputs) -> Plan:
         cells = make_cells(X, shared, categories)
         inputs = cells.inputs
     unit, ids, each = (OUTCOME, ALIKE, 1) if shared is None else (PERSON, shared.ids, shared.most_rows)
-    moved = each * math.sqrt(min(outcome.curves, 2))
+    bins = chosen.kernel is None and outcome.shaped
+    moved = each * math.sqrt(min(outcome.curves + bins, 2))
     most = most_numbers(len(X_star), len(inputs), len(shares), outcome.curves)
     mu = _mu(epsilon, delta, most, shares, n_rows, moved, 1 / moved)
     if outcome.curves > 1 and chosen.given:
@@ -124,7 +125,8 @@ def plan_cells(model: Any, chosen: Settings) -> Plan:
     X_star = grid.cover() if chosen.at is None else as_points(chosen.at, "X_star", width, grid.columns)
     weights = relative_weights(chosen.weights, len(X_star))
     most = most_row_numbers(len(X_star), len(grid), len(shares), outcome.curves)
-    reach = each * (1.0 if outcome.curves == 1 else OneOf.cell_reach)
+    one_number = Bin.cell_reach if chosen.kernel is None and outcome.shaped else 1.0
+    reach = each * (one_number if outcome.curves == 1 else OneOf.cell_reach)
     mu = _mu(epsilon, delta, most, shares, n_rows, reach, each)
     rule = Rule(
         certificate=certify(epsilon, delta, mu, most, unit, n_rows, ids=chosen.ids, shares=shares),
@@ -166,7 +168,18 @@ def _prior(model: Any, chosen: Settings, columns: Columns | None, width: int) ->
 
 
 def _schedule(chosen: Settings, outcome: Outcome) -> tuple[tuple[float, ...], float | None]:
-    """Each stage's share of mu squared, and half a window's width. Private rows are counted first."""
+    """Each stage's share of mu squared, and half a window's width. Private rows are counted first.
+
+    After the stages that somebody chose the number of, the last counts where outcomes fell.
+    """
+    shares, kappa = _of_sums(chosen, outcome)
+    if chosen.kernel is None and outcome.shaped:
+        shares = (*((1 - staging.BIN_SHARE) * share for share in shares), staging.BIN_SHARE)
+    return shares, kappa
+
+
+def _of_sums(chosen: Settings, outcome: Outcome) -> tuple[tuple[float, ...], float | None]:
+    """The same of all but the last."""
     stages = chosen.stages
     if chosen.hides_inputs:
         if stages is not None and stages < 2:

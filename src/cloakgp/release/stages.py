@@ -31,11 +31,11 @@ from cloakgp.files import container
 from cloakgp.files.container import Array
 from cloakgp.measure.certificate import Certificate
 from cloakgp.measure.measurement import Measurement, Part, measurement_of
-from cloakgp.measure.statistics import Distance, Limits, Present, Statistic, for_outcomes
+from cloakgp.measure.statistics import Bin, Distance, Limits, Present, Statistic, for_outcomes
 from cloakgp.measure.unit import Population
 from cloakgp.model.hyperprior import Prior
 from cloakgp.model.outcome import REAL, Outcome
-from cloakgp.posterior import staging
+from cloakgp.posterior import shape, staging
 from cloakgp.posterior.clipping import Law, Window, law_of
 from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.density import Density, DensityPrior, estimate
@@ -65,6 +65,11 @@ class Stage:
     def parts(self) -> tuple[Any, ...]:
         """What is measured, in the order of the answer."""
         return (self.measurement,) if self.spread is None else (self.measurement, self.spread)
+
+    @property
+    def counts_bins(self) -> bool:
+        """Whether it counts where outcomes fell, and so says nothing of f."""
+        return isinstance(self.measurement.statistic, Bin)
 
     @property
     def mu(self) -> float:
@@ -129,7 +134,9 @@ class Stage:
         readout, own = self.readout.described()
         arrays: dict[str, Any] = {**own}
         words: dict[str, Any] = {**_lattice_words(m), "windows": self.line is not None, "readout": readout}
-        words["spread"] = None
+        words |= {"spread": None, "bins": self.counts_bins}
+        if isinstance(m.statistic, Bin):
+            arrays |= {"edges": m.statistic.edges, "atoms": m.statistic.atoms}
         if m.matrix.size:
             arrays["matrix"] = m.matrix
         if m.population is not None and m.groups is not None:
@@ -189,6 +196,8 @@ class Stage:
         statistic: Statistic = Present()
         if whole is None or number:
             statistic = rule.statistic(arrays.get("lower", limits[0]), arrays.get("upper", limits[1]))
+        if words["bins"]:
+            statistic = Bin(*rule.bounds, edges=arrays["edges"], atoms=arrays["atoms"])
         matrix = arrays.get("matrix")
         if matrix is None:
             matrix = np.zeros((arrays["reconstruction"].shape[1], 0), dtype=np.int64)
@@ -350,9 +359,19 @@ class Rule:
         return for_outcomes((lower, upper), self.outcome.curves, self.population is not None)
 
     def all_stages(self, own: Sequence[Stage]) -> list[Stage]:
-        """Those of the earlier releases, and then these that measure outcomes, not counts of rows."""
+        """Those of the earlier releases, and then these that measure sums of outcomes: that tell of f."""
         own = own if self.population is None else own[1:]
-        return [*(stage for given in self.given for stage in given.stages), *own]
+        sums = [stage for stage in own if not stage.counts_bins]
+        return [*(stage for given in self.given for stage in given.stages), *sums]
+
+    def shape(self, own: Sequence[Stage]) -> shape.Shape | None:
+        """Where outcomes fell, if the last of these stages counts that."""
+        if not (own and own[-1].counts_bins):
+            return None
+        m, rows = own[-1].measurement, float(own[-1].measurement.counts.sum())
+        clustered = float(np.sum(m.counts * self.factor)) / rows
+        counts = own[-1].z.astype(np.float64) * m.step
+        return shape.Shape(counts, m.noise_scale**2, rows, clustered)
 
     def session(self, start: State | None = None) -> Session:
         """From stage to stage by this rule."""
@@ -360,14 +379,30 @@ class Rule:
 
     def has_windows(self, number: int) -> bool:
         """Whether a stage's outcomes are clipped more narrowly than to the bounds."""
+        if self.measures_bins(number):
+            return False
         if self.population is not None:
             return number > 0
         return self.kappa is not None and (number > 0 or bool(self.given))
 
     def measures_noise(self, number: int) -> bool:
         """Whether a stage measures the noise level, for which something must be known of the mean."""
-        learns = self.prior.gp is None and self.outcome.scattered
+        learns = self.prior.gp is None and self.outcome.scattered and not self.measures_bins(number)
         return learns and (number > (self.population is not None) or bool(self.given))
+
+    @property
+    def measures_shape(self) -> bool:
+        """Whether the last stage counts where outcomes fell."""
+        return self.prior.gp is None and self.outcome.shaped
+
+    def measures_bins(self, number: int) -> bool:
+        """Whether this is that stage."""
+        return self.measures_shape and number == len(self.shares) - 1
+
+    @property
+    def sum_shares(self) -> tuple[float, ...]:
+        """The shares of stages that measure sums of outcomes."""
+        return self.shares[self.population is not None : len(self.shares) - self.measures_shape]
 
     def check(self, stages: Sequence[Stage]) -> None:
         """Raise unless these stages, exactly, and those to come keep the promise: theorem 17.
@@ -481,6 +516,13 @@ class Session:
         mean = staging.foreseen(self.state, law)[0]
         return law.origin + mean, staging.scale_limit(self.state, law)
 
+    def bins(self) -> Bin:
+        """In which bins outcomes fall, by what was answered so far."""
+        law = shape.of_training_outcomes(self.state, self.readings(self.state)[0])
+        low, high = self.rule.bounds
+        edges, atoms = law.edges(low - self.rule.law.origin, high - self.rule.law.origin)
+        return Bin(low, high, edges=frozen(edges), atoms=frozen(atoms))
+
     def next_stage(self, number: int) -> Stage:
         """The plan of a stage, from all that was answered before it."""
         rule, population = self.rule, self.rule.population
@@ -489,6 +531,8 @@ class Session:
         if population is not None and number == 0:
             B = density_prior(population).design(_TWICE * each**2 / mu**2)
             return Stage(self._measured(B, Present(), share))
+        if rule.measures_bins(number):
+            return Stage(self._measured(np.ones((1, len(rule.inputs))), self.bins(), share))
         narrow = rule.has_windows(number)
         limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
         stage = self.stage(*limits, mu / each)
@@ -524,9 +568,10 @@ class Session:
 
     def learn(self, *stages: Stage) -> None:
         """Learn from the answers of stages, of all together."""
+        before = len(self.answered)
         for stage in stages:
             self.note(stage)
-        if self.answered:
+        if len(self.answered) > before:
             self.state = self.mixture.follow(self.readings, self.spreads, self.state)
 
     def note(self, stage: Stage) -> None:
@@ -536,6 +581,8 @@ class Session:
             self.rule = self.rule.with_counts(self.density.counts)
             self.mixture = self._mixture()
             self.state = self.mixture.start()
+            return
+        if stage.counts_bins:
             return
         self.answered.append(stage)
         spread = stage.spread_reading(self.rule.law.origin)

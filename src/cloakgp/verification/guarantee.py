@@ -195,6 +195,8 @@ def _spent(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: str)
         step = 2 ** (spread["y_bits"] + spread["matrix_bits"])
         steps = spread["sensitivity_steps"] if _is_claimed(manifest, rows) else rows.each * step
         lattices.append(Lattice(spread, steps, rows.total * step))
+    unlike = len(np.unique(arrays[f"matrix_{number}"])) > 1 if manifest["stages"][number]["bins"] else False
+    reasons.refuse(unlike, Reason.BINS, where)  # a row would count for more than another
     far = max(map(abs, z.tolist())) >= 2**62
     for lattice in lattices:
         reasons.refuse(lattice.words["sensitivity_steps"] != lattice.steps, Reason.SENSITIVITY, where)
@@ -212,7 +214,10 @@ def _of_outcomes(manifest: Words, arrays: Arrays, number: int, rows: Rows, where
     """Of a stage's measurements: lemmas 19 and 22."""
     words, matrix = manifest["stages"][number], arrays.get(f"matrix_{number}")
     several = n_curves(manifest["model"]) > 1
-    change = 2 if several else 1  # of integers, squared, in units of 4^y_bits: from one class to another
+    several = several or words["bins"]
+    change = (
+        2 if several else 1
+    )  # of integers, squared, in units of 4^y_bits: from one class or bin to another
     check_numbers(words, f"{where}: ")
     steps, reach = words["sensitivity_steps"], 0
     if matrix is not None:
@@ -239,6 +244,9 @@ def _of_rows(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: st
         counts = entry < MOST_COUNTED and bits == 0 and 1 <= words["matrix_bits"] <= COUNT_BITS
         reasons.refuse(not counts, Reason.RANGE, where)
         apart = furthest_squared(matrix, manifest[GRID]["max_rows"] is not None)
+    elif words["bins"]:
+        check_numbers(words, f"{where}: ")
+        apart = 2 * longest_squared(matrix) << 2 * bits
     else:
         check_numbers(words, f"{where}: ")
         apart = longest_squared(matrix) << 2 * bits

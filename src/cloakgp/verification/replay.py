@@ -14,12 +14,12 @@ from numpy.linalg import LinAlgError
 
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.measure.measurement import Measurement
-from cloakgp.measure.statistics import Distance
+from cloakgp.measure.statistics import PLACES, WHOLE, Bin, Distance
 from cloakgp.model.hyperprior import Candidate
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
 from cloakgp.release.release import Release
-from cloakgp.release.stages import Rule, Session
+from cloakgp.release.stages import Rule, Session, Stage
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Findings, Reason, VerificationError
 
@@ -54,6 +54,8 @@ def check(release: Release, found: Findings) -> None:
         found.checked.append(f"windows and distances of each stage, from the answers before it, {told}")
     if rule.population is not None:
         found.checked.append("how many rows each cell is taken to have, from the first answer")
+    if any(stage.counts_bins for stage in release.stages):
+        found.checked.append("the bins that outcomes are counted in, from all answers before")
     found.checked.append("what was learned, from all answers")
     if any(stage.line is not None or stage.spread is not None for stage in rule.all_stages(())):
         found.unchecked.append(f"{WINDOWS} of earlier releases: only their own files tell; verify these")
@@ -66,6 +68,8 @@ def _go_through(release: Release) -> None:
         where = f"stage {number + 1}"
         reasons.refuse((stage.line is not None) != rule.has_windows(number), Reason.WINDOWS, where)
         reasons.refuse((stage.spread is not None) != rule.measures_noise(number), Reason.DISTANCES, where)
+        if stage.counts_bins:
+            _check_bins(session, stage, where)
         if rule.population is not None and number > 0:
             expected = session.rule.inputs.counts
             near = _near(stage.measurement.counts, expected, TOLERANCE * float(np.max(expected)))
@@ -81,6 +85,15 @@ def _go_through(release: Release) -> None:
         session.learn(stage)
     if rule.prior.gp is None:
         _check_learned(session, release.settings, release.weights)
+
+
+def _check_bins(session: Session, stage: Stage, where: str) -> None:
+    told, found = stage.measurement.statistic, session.bins()
+    assert isinstance(told, Bin)
+    near = _near(told.edges, found.edges, TOLERANCE * PLACES) and _near(
+        told.atoms, found.atoms, TOLERANCE * WHOLE
+    )
+    reasons.refuse(not near, Reason.BINS, where)
 
 
 def _check_windows(session: Session, m: Measurement, line: Line, where: str) -> None:

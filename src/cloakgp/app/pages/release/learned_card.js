@@ -49,7 +49,7 @@ export function learnedCard(release) {
       ),
       table(
         ["stage", "budget", "window width"],
-        stages.map((stage, place) => [place + 1, percent(stage.share), stage.width === null ? "counts rows" : number(stage.width, 3)]),
+        stages.map((stage, place) => [place + 1, percent(stage.share), stage.width === null ? (place ? "counts where outcomes fell" : "counts rows") : number(stage.width, 3)]),
         { caption: "Stages", numeric: [0, 1, 2] },
       ),
     ),

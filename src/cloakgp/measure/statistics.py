@@ -10,6 +10,7 @@ Inside    how far it is into its window, clipped: 0 to 2^b, or as far from the  
 Distance  its distance from a public curve, up to a limit: 0 to 2^b               2^b
 OneOf     2^b for its class and 0 for each other; or less a K-th of 2^b for all   root 2 times 2^b
 Present   1, whatever it is                                                       0
+Outside   how far it is beyond its window, on either side: 0 in it                2^b
 Bin       2^b for the bin that it fell in and 0 for each other; or shares of 2^b  root 2 times 2^b
 ========= ======================================================================= =================
 
@@ -73,6 +74,11 @@ class Statistic:
         return float(np.max(self.upper - self.lower))
 
     @property
+    def worth(self) -> Limits:
+        """What 2^b is worth in each column, in y's unit."""
+        return self.upper - self.lower
+
+    @property
     def origin(self) -> Limits:
         """The outcome that sums are counted from."""
         return self.lower + (self.upper - self.lower) * 0.5
@@ -120,6 +126,44 @@ class Inside(Statistic):
 
 
 @dataclass(frozen=True, eq=False)
+class Outside(Statistic):
+    """How far an outcome, clipped to the bounds, is beyond its window: what :class:`Inside` cuts off."""
+
+    bounds: tuple[float, float] = (0.0, 1.0)
+    centred: bool = True  # nothing is beyond a window that holds the outcome
+
+    cell_reach: ClassVar[float] = 2.0
+
+    @property
+    def span(self) -> float:
+        return float(np.max(self.worth))
+
+    @property
+    def worth(self) -> Limits:
+        """All of the bounds but the window; where that is nothing, columns are 0, and it does not matter."""
+        return np.maximum((self.bounds[1] - self.bounds[0]) - (self.upper - self.lower), 1e-9 * self.full)
+
+    @property
+    def full(self) -> float:
+        """The bounds' width."""
+        return self.bounds[1] - self.bounds[0]
+
+    @property
+    def below(self) -> IntArray:
+        """How far integers go below 0; above, as far as is left of 2^b."""
+        share = np.clip((self.lower - self.bounds[0]) / self.worth, 0.0, 1.0)
+        return np.asarray(np.rint(share * self.largest), dtype=np.int64)
+
+    @property
+    def origin(self) -> Limits:
+        return 0.0
+
+    def apart(self, longest: int, furthest: Callable[[bool], int], people: bool) -> int:
+        """Each of two rows' integers is at most 2^b, and of either sign."""
+        return longest << 2 * self.y_bits + 2
+
+
+@dataclass(frozen=True, eq=False)
 class Distance(Statistic):
     """How far an outcome, clipped to the bounds, is from a curve."""
 
@@ -130,6 +174,10 @@ class Distance(Statistic):
 
     @property
     def span(self) -> float:
+        return self.limit
+
+    @property
+    def worth(self) -> Limits:
         return self.limit
 
     def check(self, matrix: NDArray[np.int64], whole_rows: bool) -> None:

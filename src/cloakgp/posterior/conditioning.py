@@ -68,6 +68,8 @@ class Line:
     """(U,) of each column."""
     shift: FloatArray  # (q,)
     extra: FloatArray  # (q, q)
+    std: float = 0.0
+    """Of an outcome when the windows were chosen: what their misjudgement is measured in."""
 
 
 Measured = tuple[Measurement, IntArray]
@@ -221,8 +223,9 @@ class Posterior:
         lines: Sequence[Line | None] | None = None,
         inputs: Inputs | None = None,
         columns: Columns | None = None,
+        extra: FloatArray | None = None,
     ) -> None:
-        self.columns = columns
+        self.columns, self._extra = columns, extra
         self.gp, self.X, self._inputs = gp, X, inputs
         self._released = released
         self._lines = [None] * len(released) if lines is None else lines
@@ -242,6 +245,8 @@ class Posterior:
         """(q, q) covariance of all that is neither f nor an outcome's scatter about it."""
         sizes = [m.noise_scale**2 * np.eye(m.n_measurements) for m, _ in self._released]
         each = zip(sizes, self._lines, strict=True)
+        if self._extra is not None:
+            return np.asarray(block_diag(*sizes) + self._extra)
         return block_diag(*(size if line is None else size + line.extra for size, line in each))
 
     @cached_property
@@ -253,8 +258,7 @@ class Posterior:
             if line is None:
                 parts.append(centred + m.middle_less(mean))
             else:
-                middle = m.lower + (m.upper - m.lower) / 2
-                expected = m.real_matrix() @ (m.counts * (line.slope * mean - middle))
+                expected = m.real_matrix() @ (m.counts * (line.slope * mean - m.statistic.origin))
                 parts.append(centred - line.shift - expected)
         return np.concatenate(parts)
 

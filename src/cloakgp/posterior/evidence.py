@@ -121,8 +121,9 @@ class Evidence:
         noise = np.exp(2 * at.ravel())
         total = np.zeros(len(noise))
         mean = variance = np.empty((len(noise), 0))
+        skew = np.repeat([hypotheses[i].skew for i in members], n_levels)
         for one in self.data:
-            log_density, mean, variance = self._densities(one, some, inner, signal, level, noise)
+            log_density, mean, variance = self._densities(one, some, inner, signal, level, noise, skew)
             total += log_density
         shape = (len(members), n_levels)
         if n_levels == 1:
@@ -162,6 +163,7 @@ class Evidence:
         signal: FloatArray,
         level: FloatArray,
         noise: FloatArray,
+        skew: FloatArray,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Log density of a curve's measurements for each (signal, level, noise); mean and variance of f."""
         A = data.G @ inner
@@ -170,9 +172,9 @@ class Evidence:
         scores, means, variances = [], [], []
         most = max(1, 2**21 // AG.size)  # so many entries in a stack of matrices: 16 MB
         for i in range(0, len(noise), most):
-            s, lev, n = (x[i : i + most, None, None] for x in (signal, level, noise))
+            s, lev, n, t = (x[i : i + most, None, None] for x in (signal, level, noise, skew))
             D = s * (AG + left_out * data.blurred) + lev * np.outer(data.total, data.total)
-            D += data.rest + n * data.own
+            D += data.rest + n * data.own + t**2 * data.skewed
             right = s * at + lev * data.total[:, None]
             right = np.concatenate(
                 [np.broadcast_to(data.z[:, None], (len(s), len(data.z), 1)), right], axis=2

@@ -125,7 +125,8 @@ class Mixture:
         signal = float(np.mean([s.signal for s in self.usual]))
         noise = float(np.mean([s.noise for s in self.usual]))
         F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(chosen[0], shape[:m, :m])
-        known = (), np.empty(0), np.zeros(len(F)), F, noise, rest
+        skew = float(np.mean([s.skew**2 for s in self.usual]))
+        known = (), np.empty(0), np.zeros(len(F)), F, noise, rest, skew
         one = State(self.counts, self.scatter, self.limits, self.support, *known)
         return averaged([one] * self.curves)
 
@@ -297,7 +298,7 @@ class Mixture:
             for i in members:
                 s = kept[i]
                 D = s.signal * AG + s.level * np.outer(data.total, data.total)
-                D += data.noise(s.noise, s.signal * left_out)
+                D += data.noise(s.noise, s.signal * left_out, s.skew)
                 H = s.signal * A + s.level * data.total[:, None]
                 W = lower_solve(root(D), np.column_stack([H, data.z]))
                 means[i] = W[:, :-1].T @ W[:, -1]
@@ -308,7 +309,8 @@ class Mixture:
         mean = weights @ means
         F += float(weights @ [s.level for s in kept]) + (means - mean).T @ ((means - mean) * weights[:, None])
         noise = float(weights @ [s.noise for s in kept])
-        known = kept, weights, mean, (F + F.T) / 2, noise, rest
+        skew = float(weights @ [s.skew**2 for s in kept])
+        known = kept, weights, mean, (F + F.T) / 2, noise, rest, skew
         doubt = (
             None if self.prior.gp is not None or not self.law.exact else _DOUBT * noise * self._usual_shape
         )

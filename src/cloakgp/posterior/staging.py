@@ -24,6 +24,9 @@ _SURER = 1.5
 """How much wider windows are for what is not known of f: if that is off, outcomes miss them all together."""
 BIN_SHARE = 0.04
 """Of mu^2, for the histogram of where outcomes fell, where there is one: after all sums."""
+OUTSIDE = (0.05, 0.15, 0.35, 0.6)
+"""Shares of what a stage spends on sums that may go to what windows cut off."""
+_TAILS = 4  # directions in which that is measured
 _DIRECTIONS = 32  # in which f may vary together with errors of the counts; in others on its own
 
 
@@ -148,6 +151,47 @@ class Stage:
         if self.errors is None:
             return self._bent(rows)
         return self._bent(rows) + self.errors.in_rows(rows, *self._clipped())
+
+    def tails(self, features: FloatArray, width: float) -> FloatArray:
+        """(o, U) what to measure of what windows cut off: columns have norm 1 over what bounds have beyond.
+
+        The leading directions of what is believed of it: what windows misjudge, and f where it may leave them.
+        """
+        state, n, P = self.state, self.state.counts, self.state.support.P
+        values, vectors = np.linalg.eigh(state.covariance)
+        largest = vectors[:, -_DIRECTIONS:] * np.sqrt(np.maximum(values[-_DIRECTIONS:], 0.0))
+        curves = (1 - self.clip.slope)[:, None] * (largest if P is None else P @ largest)
+        root = np.column_stack([np.sqrt(state.skew) * self.std * features, curves])
+        weighted = root * np.sqrt(n)[:, None]
+        sizes, turn = np.linalg.eigh(weighted.T @ weighted)
+        rows = (root @ turn[:, : -_TAILS - 1 : -1]).T * np.sqrt(np.maximum(sizes[: -_TAILS - 1 : -1], 0.0))[
+            :, None
+        ]
+        beyond = width - (self.window[1] - self.window[0])
+        there = beyond > 1e-6 * width
+        norms = np.linalg.norm(rows, axis=0)
+        return np.asarray(np.where(there, rows / np.maximum(norms * beyond * state.limits, 1e-300), 0.0))
+
+    @property
+    def std(self) -> float:
+        """Of an outcome, on average, by what is known."""
+        state = self.state
+        return float(np.sqrt(np.average(state.variance, weights=state.counts) + self.noise))
+
+    def outside_share(self, rows: FloatArray, tails: FloatArray, features: FloatArray, mu: float) -> float:
+        """Which share of mu squared the outside is worth: that of the least error to be expected of f(X*)."""
+        state, n, P, clip = self.state, self.state.counts, self.state.support.P, self.clip
+        sums, signs = np.vstack([rows * clip.slope, tails * (1 - clip.slope)]), np.vstack([rows, -tails])
+        G = sums * n if P is None else (sums * n) @ P
+        H, skewed = G @ state.cross, (signs * n) @ features * self.std
+        D = G @ state.covariance @ G.T + (self.noise + state.rest) * (sums * state.scatter) @ sums.T
+        D += self._bent(signs) + state.skew * skewed @ skewed.T
+        found = []
+        for share in OUTSIDE:
+            noise = np.r_[np.full(len(rows), 1 / (1 - share)), np.full(len(tails), 1 / share)] / mu**2
+            W = np.linalg.solve(D + np.diag(noise), H)
+            found.append(float(self.weights @ np.einsum("qp,qp->p", H, W)))
+        return OUTSIDE[int(np.argmax(found))]
 
     def reading(self, rows: FloatArray, value: FloatArray, covariance: FloatArray) -> Reading:
         """What noisy sums of clipped outcomes say of f, where a link tells: `value` with this noise."""

@@ -22,7 +22,7 @@ from cloakgp.data.formats import Format, is_parquet
 from cloakgp.data.inputs import TableRows
 from cloakgp.data.parquet import ParquetColumns
 from cloakgp.data.passes import as_array
-from cloakgp.measure.statistics import PLACES, Bin, Distance, Inside, OneOf, Present, Statistic
+from cloakgp.measure.statistics import PLACES, Bin, Distance, Inside, OneOf, Outside, Present, Statistic
 
 EXPECTED_NUMBERS = (
     "y must be a vector of real numbers (dtype bool, int or float). Convert it first, for example "
@@ -68,6 +68,16 @@ def integers_of(statistic: Statistic, y: checks.FloatArray) -> tuple[IntArray, N
 
 def _inside(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
     return _rounded(s, y, partial(_share_of_window, s))
+
+
+def _outside(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    finite, below, (low, high) = np.isfinite(y), s.below, s.bounds
+    with np.errstate(all="ignore"):  # tiny numbers may underflow: no warning may tell
+        within = np.clip(np.where(finite, y, s.lower), low, high)
+        beyond = within - np.clip(within, s.lower, s.upper)
+        rounded = np.rint(np.clip(beyond / s.worth, -1.0, 1.0) * s.largest).astype(np.int64)
+    integers = np.where(finite, np.clip(rounded, -below, s.largest - below), 0)
+    return np.asarray(integers[:, None], dtype=np.int64), finite
 
 
 def _distance(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
@@ -121,7 +131,14 @@ def _bin(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
     return found * finite[:, None], finite
 
 
-_READ = {Inside: _inside, Distance: _distance, OneOf: _one_of, Present: _present, Bin: _bin}
+_READ = {
+    Inside: _inside,
+    Distance: _distance,
+    Outside: _outside,
+    OneOf: _one_of,
+    Present: _present,
+    Bin: _bin,
+}
 
 
 def parsed(source: Any) -> Any:

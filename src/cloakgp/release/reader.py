@@ -57,7 +57,8 @@ def learned_from(
     models = [GaussianProcess(one.kernel, one.noise, rule.latent, rule.middle, *inducing) for one in settings]
     law = rule.law
     if not isinstance(law, Linked):
-        posteriors = tuple(conditioned(model, rule, stages) for model in models)
+        pairs = zip(models, settings, strict=True)
+        posteriors = tuple(conditioned(model, rule, stages, setting.skew) for model, setting in pairs)
         known: Any = {"shape": rule.shape(own), "bounds": rule.bounds}
         return Learned(settings, weights, odds, posteriors, rule.columns, **known)
     each = tuple(
@@ -70,18 +71,24 @@ def learned_from(
 
 
 def posterior_of(
-    gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], inputs: Inputs | None = None
+    gp: GaussianProcess,
+    rule: Rule,
+    stages: Sequence[Stage],
+    inputs: Inputs | None = None,
+    extra: FloatArray | None = None,
 ) -> Posterior:
     """A GP given what these stages measured of the rows of a rule; or of these inputs, if they are others."""
-    released = [(stage.measurement, stage.z) for stage in stages]
-    return Posterior(gp, rule.X, released, [stage.line for stage in stages], inputs, rule.columns)
+    sums = [one for stage in stages for one in stage.sums]
+    released, lines = [(m, z) for m, z, _ in sums], [line for _, _, line in sums]
+    return Posterior(gp, rule.X, released, lines, inputs, rule.columns, extra)
 
 
-def conditioned(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage]) -> Posterior:
-    """A GP with one noise variance, given what all stages measured."""
-    if rule.cells is None and rule.rows_each is None and rule.X is not None:
-        return posterior_of(gp, rule, stages)
-    return posterior_of(gp, rule, stages, replace(rule.inputs, noise=gp.noise * rule.factor))
+def conditioned(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], skew: float = 0.0) -> Posterior:
+    """A GP with one noise variance, given what all stages measured, whose windows misjudge so much."""
+    inputs = None
+    if rule.cells is not None or rule.rows_each is not None or rule.X is None:
+        inputs = replace(rule.inputs, noise=gp.noise * rule.factor)
+    return posterior_of(gp, rule, stages, inputs, rule.beyond(stages, skew) if skew else None)
 
 
 def _linked(

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from cloakgp.core.calibration import total_delta
 from cloakgp.core.checks import FloatArray, IntArray, frozen
@@ -31,11 +32,11 @@ from cloakgp.files import container
 from cloakgp.files.container import Array
 from cloakgp.measure.certificate import Certificate
 from cloakgp.measure.measurement import Measurement, Part, measurement_of
-from cloakgp.measure.statistics import Bin, Distance, Limits, Present, Statistic, for_outcomes
+from cloakgp.measure.statistics import Bin, Distance, Limits, Outside, Present, Statistic, for_outcomes
 from cloakgp.measure.unit import Population
 from cloakgp.model.hyperprior import Prior
 from cloakgp.model.outcome import REAL, Outcome
-from cloakgp.posterior import shape, staging
+from cloakgp.posterior import shape, skew, staging
 from cloakgp.posterior.clipping import Law, Window, law_of
 from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.density import Density, DensityPrior, estimate
@@ -56,6 +57,8 @@ class Stage:
     """One more number, for the noise level; not in a first stage."""
     line: Line | None = None
     """What its windows do to outcomes; None where they are the bounds."""
+    outside: Measurement | None = None
+    """Of what its windows cut off, if that is measured, too; the line is of both, the other way round here."""
     readout: Readout = DENOISED
     """How it is read beside the model, if it stands alone."""
     answer: IntArray | None = None
@@ -64,7 +67,7 @@ class Stage:
     @property
     def parts(self) -> tuple[Any, ...]:
         """What is measured, in the order of the answer."""
-        return (self.measurement,) if self.spread is None else (self.measurement, self.spread)
+        return tuple(part for part in (self.measurement, self.outside, self.spread) if part is not None)
 
     @property
     def counts_bins(self) -> bool:
@@ -81,6 +84,19 @@ class Stage:
         """(q,) noisy measurements."""
         assert self.answer is not None
         return self.answer[: self.measurement.n_measurements]
+
+    @property
+    def sums(self) -> list[tuple[Measurement, IntArray, Line | None]]:
+        """What was measured of outcomes, inside of windows and outside, each with its line."""
+        if self.outside is None:
+            return [(self.measurement, self.z, self.line)]
+        assert self.answer is not None
+        assert self.line is not None
+        q, o = self.measurement.n_measurements, self.outside.n_measurements
+        inside = replace(self.line, shift=self.line.shift[:q], extra=self.line.extra[:q, :q])
+        rest = self.line.shift[q:], self.line.extra[q:, q:]
+        beyond = Line(1 - self.line.slope, *rest)
+        return [(self.measurement, self.z, inside), (self.outside, self.answer[q : q + o], beyond)]
 
     @property
     def curves(self) -> IntArray:
@@ -112,11 +128,25 @@ class Stage:
 
     def reading(self, middle: float) -> Reading:
         """What it says of f less the middle of the bounds."""
-        m, line = self.measurement, self.bent
-        rows, edge = m.real_matrix(), m.lower + (m.upper - m.lower) / 2
-        value = (self.z - m.midpoint).astype(np.float64) * m.step - line.shift
-        value = value + rows @ (m.counts * (edge - line.slope * middle))
-        return Reading(rows, line.slope, value, m.noise_scale**2 * np.eye(len(rows)) + line.extra)
+        line = self.bent
+        rows, values, noise = [], [], []
+        for m, z, own in self.sums:
+            own = own or line
+            B = m.real_matrix()
+            value = (z - m.midpoint).astype(np.float64) * m.step - own.shift
+            values.append(value + B @ (m.counts * (m.statistic.origin - own.slope * middle)))
+            rows.append(B * own.slope)
+            noise += [m.noise_scale**2] * len(z)
+        sums = np.vstack(rows)
+        return Reading(sums, np.ones(sums.shape[1]), np.concatenate(values), np.diag(noise) + line.extra)
+
+    def misjudged(self, features: FloatArray) -> FloatArray | None:
+        """(q, r) how sums move with what its windows misjudge, if they are windows."""
+        if self.line is None or not self.line.std:
+            return None
+        signs = zip(self.sums, (1.0, -1.0), strict=False)
+        each = [sign * m.real_matrix() @ (m.counts[:, None] * features) for (m, _, _), sign in signs]
+        return np.asarray(np.vstack(each) * self.line.std)
 
     def spread_reading(self, middle: float) -> SpreadReading | None:
         """What it says of the noise level."""
@@ -142,7 +172,13 @@ class Stage:
         if m.population is not None and m.groups is not None:
             arrays["counts"] = m.counts
         if self.line is not None:
-            arrays |= {"lower": m.lower, "upper": m.upper, **vars(self.line)}
+            arrays |= {"lower": m.lower, "upper": m.upper}
+            arrays |= {name: getattr(self.line, name) for name in ("slope", "shift", "extra")}
+        words |= {"outside": None, "std": 0.0 if self.line is None else self.line.std}
+        if self.outside is not None:
+            assert self.outside.part is not None
+            words["outside"] = {**_lattice_words(self.outside), "share": self.outside.part.share}
+            arrays["outside"] = self.outside.matrix
         if s is not None:
             assert isinstance(s.statistic, Distance)
             words["spread"] = {**_lattice_words(s), "limit": s.statistic.limit}
@@ -203,7 +239,7 @@ class Stage:
             matrix = np.zeros((arrays["reconstruction"].shape[1], 0), dtype=np.int64)
         spread, told, line = None, words["spread"], None
         if "slope" in arrays:
-            line = Line(arrays["slope"], arrays["shift"], arrays["extra"])
+            line = Line(arrays["slope"], arrays["shift"], arrays["extra"], words["std"])
         if told is not None:
             centre = arrays["centre"]
             ones = frozen(np.full((1, len(centre)), 2 ** told["matrix_bits"], dtype=np.int64))
@@ -213,6 +249,7 @@ class Stage:
             measured(words, matrix, statistic, share),
             spread,
             line,
+            None,
             readout_of(words["readout"], arrays, rule.prior.gp, rule.X_star),
             arrays.get("z"),
         )
@@ -310,6 +347,23 @@ class Rule:
         """How outcomes hang on f."""
         return law_of(self.outcome, self.bounds, self.middle)
 
+    @cached_property
+    def features(self) -> FloatArray:
+        """(U, r) of what windows misjudge."""
+        return frozen(skew.features(self.prior, self.inputs.X))
+
+    def beyond(self, stages: Sequence[Stage], size: float) -> FloatArray:
+        """(Q, Q) covariance of what windows add to sums of these stages: by chance, and misjudged so much."""
+        parts = [stage.misjudged(self.features) for stage in stages]
+        width = self.features.shape[1]
+        each = [
+            np.zeros((len(stage.bent.extra), width)) if part is None else part
+            for part, stage in zip(parts, stages, strict=True)
+        ]
+        return np.asarray(
+            block_diag(*(stage.bent.extra for stage in stages)) + size**2 * skew.covariance(each)
+        )
+
     @property
     def rows_each(self) -> FloatArray | None:
         """(U,) how many rows the people have whose rows are at each input; None if everybody has one."""
@@ -384,6 +438,11 @@ class Rule:
         if self.population is not None:
             return number > 0
         return self.kappa is not None and (number > 0 or bool(self.given))
+
+    @property
+    def skews(self) -> bool:
+        """Whether outcomes may be others than its windows take them for."""
+        return self.prior.gp is None and self.law.exact and self.population is None
 
     def measures_noise(self, number: int) -> bool:
         """Whether a stage measures the noise level, for which something must be known of the mean."""
@@ -461,7 +520,9 @@ class Session:
     def readings(self, state: State) -> Readings:
         """What all stages that were answered say of each f, about a state of what is known."""
         if self.rule.law.exact:
-            return [[stage.reading(self.rule.middle) for stage in self.answered]]
+            features = self.rule.features
+            each = [(stage.reading(self.rule.middle), stage.misjudged(features)) for stage in self.answered]
+            return [[replace(reading, skew=skew) for reading, skew in each]]
         return [
             [self._linked(one, stage.measurement, stage.curves[place]) for stage in self.answered]
             for place, one in enumerate(state.each)
@@ -504,11 +565,13 @@ class Session:
             )  # as near as integers allow
         return stage
 
-    def line(self, stage: staging.Stage, m: Measurement) -> Line:
-        """What the stage's windows do to its measurement."""
-        rows, clip, middle = m.real_matrix(), stage.clip, self.rule.law.origin
+    def line(self, stage: staging.Stage, m: Measurement, outside: Measurement | None = None) -> Line:
+        """What the stage's windows do to its measurements."""
+        clip, middle = stage.clip, self.rule.law.origin
+        rows = m.real_matrix() if outside is None else np.vstack([m.real_matrix(), -outside.real_matrix()])
         shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
-        return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
+        std = stage.std if self.rule.skews else 0.0
+        return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)), std)
 
     def distances(self) -> tuple[FloatArray, float]:
         """From where distances of outcomes are measured, for the noise level, and up to how far."""
@@ -536,14 +599,22 @@ class Session:
         narrow = rule.has_windows(number)
         limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
         stage = self.stage(*limits, mu / each)
-        B = stage.rows() * (stage.window[1] - stage.window[0])
-        m = self._measured(B, rule.statistic(*limits), share)
-        line = self.line(stage, m) if narrow else None
+        rows, outside = stage.rows(), None
+        if narrow and rule.skews:
+            width = rule.bounds[1] - rule.bounds[0]
+            tails = stage.tails(rule.features, width)
+            if tails.any():
+                part = share * stage.outside_share(rows, tails, rule.features, stage.mu)
+                beyond = Outside(*limits, bounds=rule.bounds)
+                share -= part
+                outside = self._measured(tails * beyond.worth, beyond, part)
+        m = self._measured(rows * (stage.window[1] - stage.window[0]), rule.statistic(*limits), share)
+        line = self.line(stage, m, outside) if narrow else None
         if not spread_share:
-            return Stage(m, None, line)
+            return Stage(m, None, line, outside)
         centre, limit = self.distances()
         distance = Distance(*rule.bounds, centre=frozen(centre), limit=limit)
-        return Stage(m, self._measured(np.ones((1, len(centre))), distance, spread_share), line)
+        return Stage(m, self._measured(np.ones((1, len(centre))), distance, spread_share), line, outside)
 
     def _mu_of(self, share: float) -> float:
         """What a part may spend: a hair less than its share, so that no rounding adds up to more than all."""

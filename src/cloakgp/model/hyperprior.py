@@ -60,14 +60,14 @@ class Hyperprior:
     signal, noise : (least, most)
         Standard deviations as shares of the bounds' width.
     skew : (least, most)
-        How much windows misjudge the mean of outcomes that are not Gaussian, in an outcome's standard deviations.
+        How much windows misjudge the mean of outcomes that are not Gaussian, in the noise's standard deviations.
     """
 
     kernels: tuple[str, ...] = ("EQ",)
     lengthscale: tuple[float, float] = (1 / 30, 10.0)
     signal: tuple[float, float] = (1e-4, 0.4)
     noise: tuple[float, float] = (1e-4, 0.3)
-    skew: tuple[float, float] = (0.05, 1.5)
+    skew: tuple[float, float] = (0.1, 3.0)
     categories: tuple[int, ...] = ()
     """Columns of the inputs that hold levels of a category, counted from 0: any two are equally far apart."""
     seasons: tuple[tuple[int, float], ...] = ()

@@ -68,8 +68,6 @@ class Line:
     """(U,) of each column."""
     shift: FloatArray  # (q,)
     extra: FloatArray  # (q, q)
-    std: float = 0.0
-    """Of an outcome when the windows were chosen: what their misjudgement is measured in."""
 
 
 Measured = tuple[Measurement, IntArray]

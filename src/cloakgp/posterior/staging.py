@@ -10,6 +10,7 @@ from cloakgp import designs
 from cloakgp.core.checks import FloatArray
 from cloakgp.model.outcome import Outcome
 from cloakgp.model.smoothers import FactoredGP, GivenGP, Smoother
+from cloakgp.posterior import skew
 from cloakgp.posterior.clipping import Clipping, Direct, Law, Window
 from cloakgp.posterior.density import CountErrors
 from cloakgp.posterior.states import Reading, State
@@ -161,7 +162,7 @@ class Stage:
         values, vectors = np.linalg.eigh(state.covariance)
         largest = vectors[:, -_DIRECTIONS:] * np.sqrt(np.maximum(values[-_DIRECTIONS:], 0.0))
         curves = (1 - self.clip.slope)[:, None] * (largest if P is None else P @ largest)
-        root = np.column_stack([np.sqrt(state.skew) * self.std * features, curves])
+        root = np.column_stack([np.sqrt(state.skew) * self._misjudged(features), curves])
         weighted = root * np.sqrt(n)[:, None]
         sizes, turn = np.linalg.eigh(weighted.T @ weighted)
         rows = (root @ turn[:, : -_TAILS - 1 : -1]).T * np.sqrt(np.maximum(sizes[: -_TAILS - 1 : -1], 0.0))[
@@ -172,23 +173,20 @@ class Stage:
         norms = np.linalg.norm(rows, axis=0)
         return np.asarray(np.where(there, rows / np.maximum(norms * beyond * state.limits, 1e-300), 0.0))
 
-    @property
-    def std(self) -> float:
-        """Of an outcome, on average, by what is known."""
-        state = self.state
-        return float(np.sqrt(np.average(state.variance, weights=state.counts) + self.noise))
+    def _misjudged(self, features: FloatArray) -> FloatArray:
+        return features * skew.scale(self.noise, self.window[1] - self.window[0])[:, None]
 
-    def outside_share(self, rows: FloatArray, tails: FloatArray, features: FloatArray, mu: float) -> float:
+    def outside_share(self, rows: FloatArray, tails: FloatArray, features: FloatArray) -> float:
         """Which share of mu squared the outside is worth: that of the least error to be expected of f(X*)."""
         state, n, P, clip = self.state, self.state.counts, self.state.support.P, self.clip
         sums, signs = np.vstack([rows * clip.slope, tails * (1 - clip.slope)]), np.vstack([rows, -tails])
         G = sums * n if P is None else (sums * n) @ P
-        H, skewed = G @ state.cross, (signs * n) @ features * self.std
+        H, skewed = G @ state.cross, (signs * n) @ self._misjudged(features)
         D = G @ state.covariance @ G.T + (self.noise + state.rest) * (sums * state.scatter) @ sums.T
         D += self._bent(signs) + state.skew * skewed @ skewed.T
         found = []
         for share in OUTSIDE:
-            noise = np.r_[np.full(len(rows), 1 / (1 - share)), np.full(len(tails), 1 / share)] / mu**2
+            noise = np.r_[np.full(len(rows), 1 / (1 - share)), np.full(len(tails), 1 / share)] / self.mu**2
             W = np.linalg.solve(D + np.diag(noise), H)
             found.append(float(self.weights @ np.einsum("qp,qp->p", H, W)))
         return OUTSIDE[int(np.argmax(found))]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
@@ -57,17 +58,19 @@ def learned_from(
     models = [GaussianProcess(one.kernel, one.noise, rule.latent, rule.middle, *inducing) for one in settings]
     law = rule.law
     if not isinstance(law, Linked):
-        pairs = zip(models, settings, strict=True)
-        posteriors = tuple(conditioned(model, rule, stages, setting.skew) for model, setting in pairs)
+        skewed = rule.misjudged(stages, settings, weights)
+        each = (None if skewed is None else one.skew**2 * skewed for one in settings)
+        pairs = zip(models, each, strict=True)
+        posteriors = tuple(conditioned(model, rule, stages, own) for model, own in pairs)
         known: Any = {"shape": rule.shape(own), "bounds": rule.bounds}
         return Learned(settings, weights, odds, posteriors, rule.columns, **known)
-    each = tuple(
+    curves = tuple(
         LinkedLearned(settings, weights, odds, posteriors, rule.columns, law)
         for posteriors in _linked(rule, own, settings, weights, models)
     )
-    if len(each) == 1:
-        return each[0]
-    return ClassLearned(settings, weights, odds, each[0].posteriors, rule.columns, law, each)
+    if len(curves) == 1:
+        return curves[0]
+    return ClassLearned(settings, weights, odds, curves[0].posteriors, rule.columns, law, curves)
 
 
 def posterior_of(
@@ -83,12 +86,15 @@ def posterior_of(
     return Posterior(gp, rule.X, released, lines, inputs, rule.columns, extra)
 
 
-def conditioned(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], skew: float = 0.0) -> Posterior:
+def conditioned(
+    gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], skewed: FloatArray | None = None
+) -> Posterior:
     """A GP with one noise variance, given what all stages measured, whose windows misjudge so much."""
     inputs = None
     if rule.cells is not None or rule.rows_each is not None or rule.X is None:
         inputs = replace(rule.inputs, noise=gp.noise * rule.factor)
-    return posterior_of(gp, rule, stages, inputs, rule.beyond(stages, skew) if skew else None)
+    extra = None if skewed is None else skewed + block_diag(*(stage.bent.extra for stage in stages))
+    return posterior_of(gp, rule, stages, inputs, extra)
 
 
 def _linked(

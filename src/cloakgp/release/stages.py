@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from cloakgp.core.calibration import total_delta
 from cloakgp.core.checks import FloatArray, IntArray, frozen
@@ -34,7 +33,7 @@ from cloakgp.measure.certificate import Certificate
 from cloakgp.measure.measurement import Measurement, Part, measurement_of
 from cloakgp.measure.statistics import Bin, Distance, Limits, Outside, Present, Statistic, for_outcomes
 from cloakgp.measure.unit import Population
-from cloakgp.model.hyperprior import Prior
+from cloakgp.model.hyperprior import Candidate, Prior
 from cloakgp.model.outcome import REAL, Outcome
 from cloakgp.posterior import shape, skew, staging
 from cloakgp.posterior.clipping import Law, Window, law_of
@@ -140,13 +139,13 @@ class Stage:
         sums = np.vstack(rows)
         return Reading(sums, np.ones(sums.shape[1]), np.concatenate(values), np.diag(noise) + line.extra)
 
-    def misjudged(self, features: FloatArray) -> FloatArray | None:
-        """(q, r) how sums move with what its windows misjudge, if they are windows."""
-        if self.line is None or not self.line.std:
+    def misjudged(self, features: FloatArray, noise: float) -> FloatArray | None:
+        """(q, r) how sums move with what its windows misjudge of outcomes with this noise, if they are windows."""
+        if self.line is None:
             return None
+        moved = features * skew.scale(noise, np.asarray(self.upper - self.lower))[:, None]
         signs = zip(self.sums, (1.0, -1.0), strict=False)
-        each = [sign * m.real_matrix() @ (m.counts[:, None] * features) for (m, _, _), sign in signs]
-        return np.asarray(np.vstack(each) * self.line.std)
+        return np.vstack([sign * m.real_matrix() @ (m.counts[:, None] * moved) for (m, _, _), sign in signs])
 
     def spread_reading(self, middle: float) -> SpreadReading | None:
         """What it says of the noise level."""
@@ -172,9 +171,8 @@ class Stage:
         if m.population is not None and m.groups is not None:
             arrays["counts"] = m.counts
         if self.line is not None:
-            arrays |= {"lower": m.lower, "upper": m.upper}
-            arrays |= {name: getattr(self.line, name) for name in ("slope", "shift", "extra")}
-        words |= {"outside": None, "std": 0.0 if self.line is None else self.line.std}
+            arrays |= {"lower": m.lower, "upper": m.upper, **vars(self.line)}
+        words["outside"] = None
         if self.outside is not None:
             assert self.outside.part is not None
             words["outside"] = {**_lattice_words(self.outside), "share": self.outside.part.share}
@@ -239,7 +237,7 @@ class Stage:
             matrix = np.zeros((arrays["reconstruction"].shape[1], 0), dtype=np.int64)
         spread, told, line = None, words["spread"], None
         if "slope" in arrays:
-            line = Line(arrays["slope"], arrays["shift"], arrays["extra"], words["std"])
+            line = Line(arrays["slope"], arrays["shift"], arrays["extra"])
         if told is not None:
             centre = arrays["centre"]
             ones = frozen(np.full((1, len(centre)), 2 ** told["matrix_bits"], dtype=np.int64))
@@ -347,22 +345,16 @@ class Rule:
         """How outcomes hang on f."""
         return law_of(self.outcome, self.bounds, self.middle)
 
-    @cached_property
-    def features(self) -> FloatArray:
-        """(U, r) of what windows misjudge."""
-        return frozen(skew.features(self.prior, self.inputs.X))
-
-    def beyond(self, stages: Sequence[Stage], size: float) -> FloatArray:
-        """(Q, Q) covariance of what windows add to sums of these stages: by chance, and misjudged so much."""
-        parts = [stage.misjudged(self.features) for stage in stages]
-        width = self.features.shape[1]
-        each = [
-            np.zeros((len(stage.bent.extra), width)) if part is None else part
-            for part, stage in zip(parts, stages, strict=True)
-        ]
-        return np.asarray(
-            block_diag(*(stage.bent.extra for stage in stages)) + size**2 * skew.covariance(each)
-        )
+    def misjudged(
+        self, stages: Sequence[Stage], settings: Sequence[Candidate], weights: FloatArray
+    ) -> FloatArray | None:
+        """(Q, Q) covariance of what windows misjudge in sums of these stages, in units that models learn."""
+        if not self.skews:
+            return None
+        features = skew.features(settings[0], self.inputs.X)
+        noise = float(weights @ [one.noise for one in settings])
+        parts = [(stage.misjudged(features, noise), len(stage.bent.shift)) for stage in stages]
+        return skew.covariance([np.zeros((q, features.shape[1])) if x is None else x for x, q in parts])
 
     @property
     def rows_each(self) -> FloatArray | None:
@@ -520,13 +512,22 @@ class Session:
     def readings(self, state: State) -> Readings:
         """What all stages that were answered say of each f, about a state of what is known."""
         if self.rule.law.exact:
-            features = self.rule.features
-            each = [(stage.reading(self.rule.middle), stage.misjudged(features)) for stage in self.answered]
-            return [[replace(reading, skew=skew) for reading, skew in each]]
+            middle, noise = self.rule.middle, state.noise
+            each = [stage.reading(middle) for stage in self.answered]
+            if not self.rule.skews:
+                return [each]
+            features = self.features(state)
+            pairs = zip(each, self.answered, strict=True)
+            return [[replace(one, skew=stage.misjudged(features, noise)) for one, stage in pairs]]
         return [
             [self._linked(one, stage.measurement, stage.curves[place]) for stage in self.answered]
             for place, one in enumerate(state.each)
         ]
+
+    def features(self, state: State) -> FloatArray:
+        """(U, r) of what windows misjudge, by the best model so far."""
+        settings = state.settings or self.mixture.believed()[0]
+        return skew.features(settings[0], self.rule.inputs.X)
 
     def _linked(self, state: State, m: Measurement, z: IntArray) -> Reading:
         same = np.ones(len(self.mixture.counts))
@@ -570,8 +571,7 @@ class Session:
         clip, middle = stage.clip, self.rule.law.origin
         rows = m.real_matrix() if outside is None else np.vstack([m.real_matrix(), -outside.real_matrix()])
         shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
-        std = stage.std if self.rule.skews else 0.0
-        return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)), std)
+        return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
 
     def distances(self) -> tuple[FloatArray, float]:
         """From where distances of outcomes are measured, for the noise level, and up to how far."""
@@ -602,9 +602,10 @@ class Session:
         rows, outside = stage.rows(), None
         if narrow and rule.skews:
             width = rule.bounds[1] - rule.bounds[0]
-            tails = stage.tails(rule.features, width)
+            features = self.features(self.state)
+            tails = stage.tails(features, width)
             if tails.any():
-                part = share * stage.outside_share(rows, tails, rule.features, stage.mu)
+                part = share * stage.outside_share(rows, tails, features)
                 beyond = Outside(*limits, bounds=rule.bounds)
                 share -= part
                 outside = self._measured(tails * beyond.worth, beyond, part)

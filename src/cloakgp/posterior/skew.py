@@ -2,8 +2,8 @@
 
 Inside and outside of a window add up to the outcome. How much of a mean lies inside is worked out as if
 outcomes were Gaussian; by as much as that is wrong for the inside, t(x), it is wrong for the outside the other
-way. So t is a Gaussian process of its own: half a constant, half of the shape that f is now believed to have,
-since what is cut off changes as f does. Its std is s / (1 + r / s) times a number that is learned, where s is the
+way. So t is a Gaussian process of its own: half a constant, a quarter smooth over a third of each input's
+range, and a quarter of the shape that f is now believed to have. Its std is s / (1 + r / s) times a number that is learned, where s is the
 noise's std and r half the window's width: wide windows misjudge little. Nine tenths of its variance stages have in
 common, since the same skew recurs in each.
 """
@@ -19,15 +19,17 @@ from cloakgp.data.chunks import evenly
 from cloakgp.model.hyperprior import Candidate
 
 _POINTS = 40  # inputs between which t is interpolated
+REACH = 1 / 3  # of an input's range
 _COMMON = 0.9  # of t's variance, to all stages
 
 
-def features(setting: Candidate, X: FloatArray) -> FloatArray:
+def features(usual: Candidate, best: Candidate, X: FloatArray) -> FloatArray:
     """(U, r) whose products are t's covariances, with variance 1."""
     points = X[np.lexsort(X.T[::-1])][evenly(len(X), _POINTS)]
-    values, vectors = np.linalg.eigh(np.asarray(setting.shape(points)))
+    inner, cross = (np.asarray(usual.shape(x, points) + best.shape(x, points)) / 2 for x in (points, X))
+    values, vectors = np.linalg.eigh(inner)
     kept = values > 1e-4 * values[-1]
-    smooth = np.asarray(setting.shape(X, points)) @ (vectors[:, kept] / np.sqrt(values[kept]))
+    smooth = cross @ (vectors[:, kept] / np.sqrt(values[kept]))
     return np.column_stack([np.ones(len(X)), smooth]) * np.sqrt(0.5)
 
 

@@ -345,13 +345,18 @@ class Rule:
         """How outcomes hang on f."""
         return law_of(self.outcome, self.bounds, self.middle)
 
+    def features(self, best: Candidate) -> FloatArray:
+        """(U, r) of what windows misjudge, if this is the best model."""
+        usual = self.prior.reference(self.prior.spans(self.inputs.X), self.law.width, skew.REACH)
+        return skew.features(usual, best, self.inputs.X)
+
     def misjudged(
         self, stages: Sequence[Stage], settings: Sequence[Candidate], weights: FloatArray
     ) -> FloatArray | None:
         """(Q, Q) covariance of what windows misjudge in sums of these stages, in units that models learn."""
         if not self.skews:
             return None
-        features = skew.features(settings[0], self.inputs.X)
+        features = self.features(settings[0])
         noise = float(weights @ [one.noise for one in settings])
         parts = [(stage.misjudged(features, noise), len(stage.bent.shift)) for stage in stages]
         return skew.covariance([np.zeros((q, features.shape[1])) if x is None else x for x, q in parts])
@@ -527,7 +532,7 @@ class Session:
     def features(self, state: State) -> FloatArray:
         """(U, r) of what windows misjudge, by the best model so far."""
         settings = state.settings or self.mixture.believed()[0]
-        return skew.features(settings[0], self.rule.inputs.X)
+        return self.rule.features(settings[0])
 
     def _linked(self, state: State, m: Measurement, z: IntArray) -> Reading:
         same = np.ones(len(self.mixture.counts))

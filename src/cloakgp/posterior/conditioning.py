@@ -211,7 +211,10 @@ def batches(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 
 class Posterior:
-    """The Gaussian process given released measurements of its data."""
+    """The Gaussian process given released measurements of its data.
+
+    `extra` is what lines leave over in all of them together; by default each line's own.
+    """
 
     def __init__(
         self,
@@ -242,9 +245,9 @@ class Posterior:
     def _noise(self) -> FloatArray:
         """(q, q) covariance of all that is neither f nor an outcome's scatter about it."""
         sizes = [m.noise_scale**2 * np.eye(m.n_measurements) for m, _ in self._released]
-        each = zip(sizes, self._lines, strict=True)
         if self._extra is not None:
             return np.asarray(block_diag(*sizes) + self._extra)
+        each = zip(sizes, self._lines, strict=True)
         return block_diag(*(size if line is None else size + line.extra for size, line in each))
 
     @cached_property

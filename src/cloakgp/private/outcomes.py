@@ -61,7 +61,7 @@ def answers(y: Any) -> checks.FloatArray:
 def integers_of(statistic: Statistic, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
     """(n, p) what a statistic makes of rows of y, and whether each row has an outcome.
 
-    Where there is none, numbers are in the middle of their range, and no class is named.
+    Where there is none, numbers are in the middle of their range or window, and no class is named.
     """
     return _READ[type(statistic)](statistic, y)
 
@@ -71,11 +71,12 @@ def _inside(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
 
 
 def _outside(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
-    finite, below, (low, high) = np.isfinite(y), s.below, s.bounds
+    """How far y within the bounds is beyond its window, in shares of 2^b; nothing where it is missing."""
+    finite, (low, high) = np.isfinite(y), s.bounds
     with np.errstate(all="ignore"):  # tiny numbers may underflow: no warning may tell
-        within = np.clip(np.where(finite, y, s.lower), low, high)
-        beyond = within - np.clip(within, s.lower, s.upper)
-        rounded = np.rint(np.clip(beyond / s.worth, -1.0, 1.0) * s.largest).astype(np.int64)
+        below, within = s.below, np.clip(np.where(finite, y, s.lower), low, high)
+        beyond = (within - np.clip(within, s.lower, s.upper)) / s.worth
+        rounded = np.rint(np.clip(beyond, -1.0, 1.0) * s.largest).astype(np.int64)
     integers = np.where(finite, np.clip(rounded, -below, s.largest - below), 0)
     return np.asarray(integers[:, None], dtype=np.int64), finite
 
@@ -133,8 +134,8 @@ def _bin(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
 
 _READ = {
     Inside: _inside,
-    Distance: _distance,
     Outside: _outside,
+    Distance: _distance,
     OneOf: _one_of,
     Present: _present,
     Bin: _bin,

@@ -78,23 +78,27 @@ def posterior_of(
     rule: Rule,
     stages: Sequence[Stage],
     inputs: Inputs | None = None,
-    extra: FloatArray | None = None,
+    skewed: FloatArray | None = None,
 ) -> Posterior:
-    """A GP given what these stages measured of the rows of a rule; or of these inputs, if they are others."""
-    sums = [one for stage in stages for one in stage.sums]
-    released, lines = [(m, z) for m, z, _ in sums], [line for _, _, line in sums]
+    """A GP given what these stages measured of the rows of a rule; or of these inputs, if they are others.
+
+    `skewed` is the covariance of what their windows misjudge in what they measured.
+    """
+    answers = [one for stage in stages for one in stage.answers()]
+    released, lines, extra = [(m, z) for m, z, _ in answers], [line for _, _, line in answers], None
+    if skewed is not None or len(answers) > len(stages):  # inside and outside of windows hang together
+        extra = block_diag(*(stage.bent.extra for stage in stages)) + (0.0 if skewed is None else skewed)
     return Posterior(gp, rule.X, released, lines, inputs, rule.columns, extra)
 
 
 def conditioned(
     gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], skewed: FloatArray | None = None
 ) -> Posterior:
-    """A GP with one noise variance, given what all stages measured, whose windows misjudge so much."""
+    """A GP with one noise variance, given what all stages measured."""
     inputs = None
     if rule.cells is not None or rule.rows_each is not None or rule.X is None:
         inputs = replace(rule.inputs, noise=gp.noise * rule.factor)
-    extra = None if skewed is None else skewed + block_diag(*(stage.bent.extra for stage in stages))
-    return posterior_of(gp, rule, stages, inputs, extra)
+    return posterior_of(gp, rule, stages, inputs, skewed)
 
 
 def _linked(

@@ -43,6 +43,8 @@ from cloakgp.posterior.mixture import Mixture
 from cloakgp.posterior.states import Reading, Readings, SpreadReading, State
 from cloakgp.release.readouts import DENOISED, Readout, readout_of
 
+MOST_OUTSIDE = 8
+"""At most so many numbers of a stage are of what its windows cut off."""
 _ROUNDING = 1e-13  # far above the rounding errors in a dozen shares, far below what noise could show
 _TWICE = 4.0  # a row leaves one cell and enters another: twice the noise std, for a design
 
@@ -55,9 +57,9 @@ class Stage:
     spread: Measurement | None = None
     """One more number, for the noise level; not in a first stage."""
     line: Line | None = None
-    """What its windows do to outcomes; None where they are the bounds."""
+    """What its windows do to outcomes; None where they are the bounds. Of sums inside and then outside."""
     outside: Measurement | None = None
-    """Of what its windows cut off, if that is measured, too; the line is of both, the other way round here."""
+    """Of what its windows cut off, if that is measured, too."""
     readout: Readout = DENOISED
     """How it is read beside the model, if it stands alone."""
     answer: IntArray | None = None
@@ -85,17 +87,41 @@ class Stage:
         return self.answer[: self.measurement.n_measurements]
 
     @property
-    def sums(self) -> list[tuple[Measurement, IntArray, Line | None]]:
-        """What was measured of outcomes, inside of windows and outside, each with its line."""
-        if self.outside is None:
+    def sums(self) -> tuple[Measurement, ...]:
+        """What it measures of outcomes: inside of its windows, and outside."""
+        return (self.measurement,) if self.outside is None else (self.measurement, self.outside)
+
+    @property
+    def share(self) -> float:
+        """Of mu squared, for these sums."""
+        return math.fsum(m.part.share for m in self.sums if m.part is not None)
+
+    @property
+    def rows(self) -> FloatArray:
+        """(s, U) what the line is of, as real numbers: what is outside is missing inside."""
+        return np.vstack([sign * m.real_matrix() for m, sign in zip(self.sums, (1.0, -1.0), strict=False)])
+
+    @property
+    def sloped(self) -> FloatArray:
+        """(s, U) how far outcomes move these sums."""
+        slope = self.bent.slope
+        each = zip(self.sums, (slope, 1.0 - slope), strict=False)
+        return np.vstack([m.real_matrix() * own for m, own in each])
+
+    @property
+    def noise(self) -> FloatArray:
+        """(s,) variances of the noise on them."""
+        return np.concatenate([np.full(m.n_measurements, m.noise_scale**2) for m in self.sums])
+
+    def answers(self) -> list[tuple[Measurement, IntArray, Line | None]]:
+        """What came out of each, with a line of its own; what hangs together in both is left out of these."""
+        if self.outside is None or self.line is None:
             return [(self.measurement, self.z, self.line)]
         assert self.answer is not None
-        assert self.line is not None
-        q, o = self.measurement.n_measurements, self.outside.n_measurements
-        inside = replace(self.line, shift=self.line.shift[:q], extra=self.line.extra[:q, :q])
-        rest = self.line.shift[q:], self.line.extra[q:, q:]
-        beyond = Line(1 - self.line.slope, *rest)
-        return [(self.measurement, self.z, inside), (self.outside, self.answer[q : q + o], beyond)]
+        line, q, s = self.line, self.measurement.n_measurements, len(self.line.shift)
+        inside = Line(line.slope, line.shift[:q], line.extra[:q, :q])
+        outside = Line(1.0 - line.slope, line.shift[q:], line.extra[q:, q:])
+        return [(self.measurement, self.z, inside), (self.outside, self.answer[q:s], outside)]
 
     @property
     def curves(self) -> IntArray:
@@ -127,25 +153,19 @@ class Stage:
 
     def reading(self, middle: float) -> Reading:
         """What it says of f less the middle of the bounds."""
-        line = self.bent
-        rows, values, noise = [], [], []
-        for m, z, own in self.sums:
-            own = own or line
-            B = m.real_matrix()
-            value = (z - m.midpoint).astype(np.float64) * m.step - own.shift
-            values.append(value + B @ (m.counts * (m.statistic.origin - own.slope * middle)))
-            rows.append(B * own.slope)
-            noise += [m.noise_scale**2] * len(z)
-        sums = np.vstack(rows)
-        return Reading(sums, np.ones(sums.shape[1]), np.concatenate(values), np.diag(noise) + line.extra)
+        line, rows, values = self.bent, self.sloped, []
+        for m, z, own in self.answers():
+            slope, shift = (line.slope, line.shift) if own is None else (own.slope, own.shift)
+            value = (z - m.midpoint).astype(np.float64) * m.step - shift
+            values.append(value + m.real_matrix() @ (m.counts * (m.statistic.origin - slope * middle)))
+        return Reading(rows, np.ones(rows.shape[1]), np.concatenate(values), np.diag(self.noise) + line.extra)
 
-    def misjudged(self, features: FloatArray, noise: float) -> FloatArray | None:
-        """(q, r) how sums move with what its windows misjudge of outcomes with this noise, if they are windows."""
-        if self.line is None:
-            return None
+    def misjudged(self, features: FloatArray, noise: float) -> FloatArray:
+        """(s, r) how its sums move with what its windows misjudge of outcomes with this noise."""
+        if self.line is None:  # bounds misjudge nothing
+            return np.zeros((self.measurement.n_measurements, features.shape[1]))
         moved = features * skew.scale(noise, np.asarray(self.upper - self.lower))[:, None]
-        signs = zip(self.sums, (1.0, -1.0), strict=False)
-        return np.vstack([sign * m.real_matrix() @ (m.counts[:, None] * moved) for (m, _, _), sign in signs])
+        return np.asarray(self.rows @ (self.measurement.counts[:, None] * moved))
 
     def spread_reading(self, middle: float) -> SpreadReading | None:
         """What it says of the noise level."""
@@ -163,7 +183,7 @@ class Stage:
         readout, own = self.readout.described()
         arrays: dict[str, Any] = {**own}
         words: dict[str, Any] = {**_lattice_words(m), "windows": self.line is not None, "readout": readout}
-        words |= {"spread": None, "bins": self.counts_bins}
+        words |= {"spread": None, "outside": None, "bins": self.counts_bins}
         if isinstance(m.statistic, Bin):
             arrays |= {"edges": m.statistic.edges, "atoms": m.statistic.atoms}
         if m.matrix.size:
@@ -172,7 +192,6 @@ class Stage:
             arrays["counts"] = m.counts
         if self.line is not None:
             arrays |= {"lower": m.lower, "upper": m.upper, **vars(self.line)}
-        words["outside"] = None
         if self.outside is not None:
             assert self.outside.part is not None
             words["outside"] = {**_lattice_words(self.outside), "share": self.outside.part.share}
@@ -205,6 +224,8 @@ class Stage:
         """
         promise, limits = (rule.certificate, rule.limits) if earlier is None else (earlier, earlier.bounds)
         share, spread_share = rule.shares_of(number, words["spread"] is not None, promise.shares)
+        beyond = words["outside"]
+        share -= 0.0 if beyond is None else beyond["share"]
         whole = rule.population
         groups = rule.inputs.groups if whole is None else None
         if "counts" in arrays:
@@ -235,9 +256,13 @@ class Stage:
         matrix = arrays.get("matrix")
         if matrix is None:
             matrix = np.zeros((arrays["reconstruction"].shape[1], 0), dtype=np.int64)
-        spread, told, line = None, words["spread"], None
+        spread, outside, told, line = None, None, words["spread"], None
         if "slope" in arrays:
             line = Line(arrays["slope"], arrays["shift"], arrays["extra"])
+        if beyond is not None:
+            bounds = rule.bounds if earlier is None else earlier.bounds
+            cut_off = Outside(arrays["lower"], arrays["upper"], bounds=bounds)
+            outside = measured(beyond, arrays["outside"], cut_off, beyond["share"])
         if told is not None:
             centre = arrays["centre"]
             ones = frozen(np.full((1, len(centre)), 2 ** told["matrix_bits"], dtype=np.int64))
@@ -247,7 +272,7 @@ class Stage:
             measured(words, matrix, statistic, share),
             spread,
             line,
-            None,
+            outside,
             readout_of(words["readout"], arrays, rule.prior.gp, rule.X_star),
             arrays.get("z"),
         )
@@ -358,8 +383,7 @@ class Rule:
             return None
         features = self.features(settings[0])
         noise = float(weights @ [one.noise for one in settings])
-        parts = [(stage.misjudged(features, noise), len(stage.bent.shift)) for stage in stages]
-        return skew.covariance([np.zeros((q, features.shape[1])) if x is None else x for x, q in parts])
+        return skew.covariance([stage.misjudged(features, noise) for stage in stages])
 
     @property
     def rows_each(self) -> FloatArray | None:
@@ -517,13 +541,12 @@ class Session:
     def readings(self, state: State) -> Readings:
         """What all stages that were answered say of each f, about a state of what is known."""
         if self.rule.law.exact:
-            middle, noise = self.rule.middle, state.noise
-            each = [stage.reading(middle) for stage in self.answered]
+            each = [stage.reading(self.rule.middle) for stage in self.answered]
             if not self.rule.skews:
                 return [each]
             features = self.features(state)
-            pairs = zip(each, self.answered, strict=True)
-            return [[replace(one, skew=stage.misjudged(features, noise)) for one, stage in pairs]]
+            moved = (stage.misjudged(features, state.noise) for stage in self.answered)
+            return [[replace(one, skew=own) for one, own in zip(each, moved, strict=True)]]
         return [
             [self._linked(one, stage.measurement, stage.curves[place]) for stage in self.answered]
             for place, one in enumerate(state.each)
@@ -571,12 +594,20 @@ class Session:
             )  # as near as integers allow
         return stage
 
-    def line(self, stage: staging.Stage, m: Measurement, outside: Measurement | None = None) -> Line:
-        """What the stage's windows do to its measurements."""
-        clip, middle = stage.clip, self.rule.law.origin
-        rows = m.real_matrix() if outside is None else np.vstack([m.real_matrix(), -outside.real_matrix()])
-        shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
+    def line(self, stage: staging.Stage, rows: FloatArray) -> Line:
+        """What the stage's windows do to sums with these rows; where these are negative, outside."""
+        clip, middle, n = stage.clip, self.rule.law.origin, self.mixture.counts
+        shift = rows @ (n * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
         return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
+
+    def tails(self, number: int, stage: staging.Stage, outside: Outside) -> FloatArray:
+        """(o, U) what to measure of what a stage's windows cut off, over what that is worth; or no rows."""
+        rule, none = self.rule, np.zeros((0, len(stage.unit)))
+        if not (rule.skews and rule.has_windows(number)):
+            return none
+        rows = stage.tails(self.features(self.state), outside.full)[:MOST_OUTSIDE]
+        rows = np.where(outside.nothing, 0.0, rows)
+        return rows if rows.any() else none
 
     def distances(self) -> tuple[FloatArray, float]:
         """From where distances of outcomes are measured, for the noise level, and up to how far."""
@@ -605,22 +636,21 @@ class Session:
         limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
         stage = self.stage(*limits, mu / each)
         rows, outside = stage.rows(), None
-        if narrow and rule.skews:
-            width = rule.bounds[1] - rule.bounds[0]
-            features = self.features(self.state)
-            tails = stage.tails(features, width)
-            if tails.any():
-                part = share * stage.outside_share(rows, tails, features)
-                beyond = Outside(*limits, bounds=rule.bounds)
-                share -= part
-                outside = self._measured(tails * beyond.worth, beyond, part)
+        cut_off = Outside(*limits, bounds=rule.bounds)
+        tails = self.tails(number, stage, cut_off)
+        if len(tails):
+            part = share * stage.outside_share(rows, tails, self.features(self.state))
+            share -= part
+            outside = self._measured(tails * cut_off.worth, cut_off, part)
         m = self._measured(rows * (stage.window[1] - stage.window[0]), rule.statistic(*limits), share)
-        line = self.line(stage, m, outside) if narrow else None
+        made = Stage(m, outside=outside)
+        if narrow:
+            made = replace(made, line=self.line(stage, made.rows))
         if not spread_share:
-            return Stage(m, None, line, outside)
+            return made
         centre, limit = self.distances()
         distance = Distance(*rule.bounds, centre=frozen(centre), limit=limit)
-        return Stage(m, self._measured(np.ones((1, len(centre))), distance, spread_share), line, outside)
+        return replace(made, spread=self._measured(np.ones((1, len(centre))), distance, spread_share))
 
     def _mu_of(self, share: float) -> float:
         """What a part may spend: a hair less than its share, so that no rounding adds up to more than all."""

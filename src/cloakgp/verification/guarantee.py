@@ -228,11 +228,9 @@ def _is_claimed(manifest: Words, rows: Rows) -> bool:
 def _of_outcomes(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: str) -> Lattice:
     """Of a stage's measurements: lemmas 19 and 22."""
     words, matrix = manifest["stages"][number], arrays.get(f"matrix_{number}")
-    several = n_curves(manifest["model"]) > 1
-    several = several or words["bins"]
-    change = (
-        2 if several else 1
-    )  # of integers, squared, in units of 4^y_bits: from one class or bin to another
+    several = n_curves(manifest["model"]) > 1 or words["bins"]
+    # Of integers, squared, in units of 4^y_bits: from one class or bin to another.
+    change = 2 if several else 1
     check_numbers(words, f"{where}: ")
     steps, reach = words["sensitivity_steps"], 0
     if matrix is not None:

@@ -143,7 +143,7 @@ def test_the_planted_bug_halves_the_scale(name):
                 attack.mechanism.release(attack.pair[0])
     right, halved = np.split(np.array(scales), 2)
     assert halved == pytest.approx(right / 2, rel=1e-6)
-    assert len(right) == ((2 if rows(attack) else 3) if attack.mechanism.staged else 1)
+    assert len(right) == ((3 if rows(attack) else 4) if attack.mechanism.staged else 1)  # bins among them
 
 
 def rows(attack):

@@ -426,7 +426,7 @@ def test_map_has_the_outline_that_is_given(area, tmp_path):
 def test_stages_are_drawn_with_their_windows_and_what_came_of_them(staged):
     figure = plots.plot_stages(staged, labels=("age", "height"))
     ages, order = np.unique(X), np.argsort(staged.plan.rule.inputs.X[:, 0])
-    for stage, ax in zip(staged.stages, figure.axes, strict=True):
+    for stage, ax in zip(staged.stages[:-1], figure.axes, strict=True):  # but where outcomes fell
         corners = ax.collections[0].get_paths()[0].vertices
         lower, upper = (np.broadcast_to(edge, ages.shape)[order] for edge in (stage.lower, stage.upper))
         for at, low, high in zip(ages, lower, upper, strict=True):
@@ -434,7 +434,7 @@ def test_stages_are_drawn_with_their_windows_and_what_came_of_them(staged):
             assert (here.min(), here.max()) == pytest.approx((low, high))
     last = drawn_line(figure.axes[-1], "prediction so far")  # what is released
     np.testing.assert_allclose(last, np.column_stack([ages, staged.predict(ages)]), rtol=1e-6)
-    for share in staged.plan.shares:
+    for share in staged.plan.sum_shares:
         assert f"{100 * share:.0f} % of the promise" in words(figure)
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("age", "height")
 

@@ -93,8 +93,8 @@ def test_a_file_holds_whatever_windows_and_stages_a_plan_may_have(table, earlier
     many = tuple(replace(one, stages=one.stages * 10) for _ in range(9))
     monkeypatch.setattr(staged_planner, "earlier_releases", lambda *_: many)
     with pytest.raises(ArgumentError, match="given must have no more than 100 stages in all"):
-        AutoGP(BOUNDS, stages=11).plan(X, given=[earlier], **AT)
-    assert AutoGP(BOUNDS, stages=10).plan(X, given=[earlier], **AT).stages == 10
+        AutoGP(BOUNDS, stages=10).plan(X, given=[earlier], **AT)
+    assert AutoGP(BOUNDS, stages=9).plan(X, given=[earlier], **AT).stages == 10
 
 
 def moved(X):

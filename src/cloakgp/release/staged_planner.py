@@ -127,8 +127,8 @@ def plan_cells(model: Any, chosen: Settings) -> Plan:
     X_star = grid.cover() if chosen.at is None else as_points(chosen.at, "X_star", width, grid.columns)
     weights = relative_weights(chosen.weights, len(X_star))
     most = most_row_numbers(len(X_star), len(grid), len(shares), outcome.curves)
-    one_number = Bin.cell_reach if chosen.kernel is None and outcome.shaped else 1.0
-    reach = each * (one_number if outcome.curves == 1 else OneOf.cell_reach)
+    bins = Bin.cell_reach if chosen.kernel is None and outcome.shaped else 1.0
+    reach = each * (bins if outcome.curves == 1 else OneOf.cell_reach)
     mu = _mu(epsilon, delta, most, shares, n_rows, reach, each)
     rule = Rule(
         certificate=certify(epsilon, delta, mu, most, unit, n_rows, ids=chosen.ids, shares=shares),

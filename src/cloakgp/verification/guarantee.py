@@ -200,8 +200,8 @@ def _spent(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: str)
         step = 2 ** (spread["y_bits"] + spread["matrix_bits"])
         steps = spread["sensitivity_steps"] if _is_claimed(manifest, rows) else rows.each * step
         lattices.append(Lattice(spread, steps, rows.total * step))
-    unlike = len(np.unique(arrays[f"matrix_{number}"])) > 1 if words["bins"] else False
-    reasons.refuse(unlike, Reason.BINS, where)  # a row would count for more than another
+    if words["bins"]:  # no row counts for more than another
+        reasons.refuse(len(np.unique(arrays[f"matrix_{number}"])) > 1, Reason.BINS, where)
     far = max(map(abs, z.tolist())) >= 2**62
     for lattice in lattices:
         reasons.refuse(lattice.words["sensitivity_steps"] != lattice.steps, Reason.SENSITIVITY, where)
@@ -229,7 +229,7 @@ def _of_outcomes(manifest: Words, arrays: Arrays, number: int, rows: Rows, where
     """Of a stage's measurements: lemmas 19 and 22."""
     words, matrix = manifest["stages"][number], arrays.get(f"matrix_{number}")
     several = n_curves(manifest["model"]) > 1 or words["bins"]
-    # Of integers, squared, in units of 4^y_bits: from one class or bin to another.
+    # Of integers, squared, in units of 4^y_bits: from one class, or bin, to another.
     change = 2 if several else 1
     check_numbers(words, f"{where}: ")
     steps, reach = words["sensitivity_steps"], 0

@@ -92,10 +92,9 @@ def _go_through(release: Release) -> None:
 def _check_bins(session: Session, stage: Stage, where: str) -> None:
     told, found = stage.measurement.statistic, session.bins()
     assert isinstance(told, Bin)
-    near = _near(told.edges, found.edges, TOLERANCE * PLACES) and _near(
-        told.atoms, found.atoms, TOLERANCE * WHOLE
-    )
-    reasons.refuse(not near, Reason.BINS, where)
+    edges = _near(told.edges, found.edges, TOLERANCE * PLACES)
+    atoms = _near(told.atoms, found.atoms, TOLERANCE * WHOLE)
+    reasons.refuse(not (edges and atoms), Reason.BINS, where)
 
 
 def _check_windows(session: Session, number: int, stage: Stage, line: Line, where: str) -> None:

@@ -20,7 +20,7 @@ from cloakgp.model.hyperprior import Candidate
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
 from cloakgp.release.release import Release
-from cloakgp.release.stages import MOST_OUTSIDE, Rule, Session, Stage
+from cloakgp.release.stages import Rule, Session, Stage
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Findings, Reason, VerificationError
 
@@ -128,7 +128,6 @@ def _check_outside(session: Session, number: int, stage: Stage, made: staging.St
         assert outside.part is not None
         parts = stage.share * np.array(staging.OUTSIDE)
         wrong |= not np.isclose(outside.part.share, parts, rtol=1e-9, atol=0).any()
-        wrong |= len(outside.matrix) > MOST_OUTSIDE
         wrong |= bool(outside.matrix[:, outside.statistic.nothing].any())
     reasons.refuse(wrong, Reason.OUTSIDE, where)
 

@@ -22,7 +22,7 @@ from cloakgp.data.people import as_people
 from cloakgp.measure import measurement, sensitivity
 from cloakgp.measure.measurement import HEADROOM, Measurement, Part
 from cloakgp.measure.sensitivity import largest_squared_move, largest_squared_norm
-from cloakgp.measure.statistics import BIN_ENDS, WHOLE, Bin, Distance, Inside, OneOf, Present
+from cloakgp.measure.statistics import BIN_ENDS, WHOLE, Bin, Distance, Inside, OneOf, Outside, Present
 from cloakgp.measure.statistics import PLACES as STEPS
 from cloakgp.measure.unit import UNITS, Population
 from cloakgp.private import outcomes, room
@@ -123,6 +123,7 @@ def test_integers_are_in_their_range_whatever_y_is(name):
         apart = max(int(((a - b) ** 2).sum()) for a in found for b in found)
         assert apart <= s.change, "outcomes are further apart than the statistic says"
         low = {"Inside": -s.centred * s.largest // 2, "OneOf": -getattr(s, "share", 0)}.get(name[1], 0)
+        low = -int(at.below if at.below.ndim == 0 else at.below[0]) if name[1] == "Outside" else low
         assert integers.min() >= low
         assert integers.max() <= low + s.largest
         alone = [outcomes.integers_of(s.at(np.full(1, label)), np.array([y]))[0][0].tolist() for y in ODD]
@@ -132,6 +133,7 @@ def test_integers_are_in_their_range_whatever_y_is(name):
         nothing = integers[~known]
         middle = {
             "Inside": s.largest // 2 + low,
+            "Outside": 0,
             "Distance": s.largest // 2,
             "OneOf": 0,
             "Present": 1,
@@ -150,6 +152,11 @@ def in_bins(shares):
     return [shares.get(number, 0) for number in range(Bin.width)]
 
 
+BEYOND = (
+    Outside(2.0, 6.0, 2, bounds=(0.0, 8.0)),
+    [-9, 0, 1, 1.4, 2, 4, 6, 7, 8, 99],
+    [-2, -2, -1, -1, 0, 0, 0, 1, 2, 2],
+)
 EDGES = (  # an outcome that is just there is in the bin above
     bins([4], (1, 1)),
     [0.5, 4, 7.5, NAN],
@@ -169,6 +176,9 @@ EDGES = (  # an outcome that is just there is in the bin above
             [80, -80],
             [2, 4],
         ),  # clipped to the bounds
+        BEYOND,
+        (Outside(0.0, 2.0, 3, bounds=(0.0, 4.0)), [0, 2, 2.5, 4, 9, -9, NAN], [0, 0, 2, 8, 8, 0, 0]),
+        (Outside(np.array([1.0, 0.0]), np.array([2.0, 8.0]), 3, bounds=(0.0, 8.0)), [0, 8], [-1, 0]),
         (OneOf(0.0, 1.0, 3), [0, 2], [[8, 0, 0], [0, 0, 8]]),
         (OneOf(0.0, 1.0, 3, centred=True), [1, 3], [[-2, 6, -2], [0, 0, 0]]),
         (Present(), [5, NAN], [1, 1]),
@@ -292,11 +302,21 @@ FORGED = {  # what makes noise too small, or sums wrap: each for those measureme
     "edges that are no integers": lambda m: replace(
         m, statistic=replace(m.statistic, edges=m.statistic.edges / 1)
     ),
+    "a window that is the bounds": lambda m: replace(
+        m, statistic=replace(m.statistic, lower=np.full(m.matrix.shape[1], -3.0), upper=9.0 - 1e-6)
+    ),
+    "bounds that hold nothing": lambda m: replace(m, statistic=replace(m.statistic, bounds=(2.0, 2.0))),
+    "windows of other columns": lambda m: replace(
+        m, statistic=replace(m.statistic, lower=np.zeros(7), upper=np.ones(7))
+    ),
     "many classes": lambda m: replace(m, statistic=OneOf(0.0, 1.0, m.y_bits, True, classes=4)),
 }
 ONLY = {  # kinds, and whether rows are whole, where a forgery makes sense
-    "a finer lattice": ({"Inside", "Distance", "OneOf", "Bin"}, None),
-    "sums that wrap": ({"Inside", "Distance", "OneOf", "Bin"}, None),
+    "a finer lattice": ({"Inside", "Outside", "Distance", "OneOf", "Bin"}, None),
+    "sums that wrap": ({"Inside", "Outside", "Distance", "OneOf", "Bin"}, None),
+    "a window that is the bounds": ({"Outside"}, None),
+    "bounds that hold nothing": ({"Outside"}, None),
+    "windows of other columns": ({"Outside"}, None),
     "shares that are no row": ({"Bin"}, None),
     "shares of more than a row": ({"Bin"}, None),
     "edges of fewer bins": ({"Bin"}, None),
@@ -310,8 +330,8 @@ ONLY = {  # kinds, and whether rows are whole, where a forgery makes sense
     "nobody's rows": (None, True),
     "people and cells": (None, True),
     "more rows than noise is for": (None, True),
-    "outcomes that are not centred": ({"Inside", "OneOf"}, True),
-    "no middle": ({"Inside", "OneOf"}, True),
+    "outcomes that are not centred": ({"Inside", "Outside", "OneOf"}, True),
+    "no middle": ({"Inside", "Outside", "OneOf"}, True),
     "distances with unlike columns": ({"Distance", "Bin"}, None),
     "distances below nothing": ({"Distance", "Bin"}, None),
     "distances twice": ({"Distance", "Bin"}, None),
@@ -643,6 +663,16 @@ def _bins_of_y(s, y, found):
     return np.equal.outer(order * s.width // len(y), np.arange(s.width)) * s.largest
 
 
+def _beyond(change):
+    """Shares of 2^b beyond a window, worked out in another way."""
+
+    def planted(s, y, _):
+        values = np.clip(np.nan_to_num(y), *s.bounds)
+        return np.rint(change(s, values) / s.worth * s.largest).astype(np.int64)[:, None]
+
+    return lambda: _read(planted, Outside)
+
+
 def _edge_below(s, y, _, right=outcomes._READ[Bin]):
     return right(replace(s, edges=s.edges + 1), y)[0]
 
@@ -689,6 +719,43 @@ PLANTED = {  # a bug, the test that sees it, and of what
         ("rows", "Bin", "one row"),
     ),
     "bins that depend on y": (lambda: _read(_bins_of_y, Bin), RANGE, ("rows", "Bin", "one row")),
+    "outcomes beyond a window that go beyond the bounds": (
+        lambda: _read(
+            lambda s, y, _: (
+                np.rint((y - np.clip(y, s.lower, s.upper)) / s.worth * s.largest)
+                .clip(-(2**40), 2**40)
+                .astype(np.int64)[:, None]
+            ),
+            Outside,
+        ),
+        RANGE,
+        ("windows", "Outside", "one row"),
+    ),
+    "a range beyond windows that is off by one": (
+        lambda: _read(lambda s, y, right: right + (right == s.largest - s.below[..., None]), Outside),
+        MOVES,
+        ("windows", "Outside", "one row"),
+    ),
+    "windows that are ignored": (
+        _beyond(lambda s, y: y - np.mean(s.bounds)),
+        lambda one: test_integers_by_hand(*one),
+        BEYOND,
+    ),
+    "both sides of a window added up": (
+        _beyond(lambda s, y: np.abs(y - np.clip(y, s.lower, s.upper))),
+        lambda one: test_integers_by_hand(*one),
+        BEYOND,
+    ),
+    "each side of a window in a range of its own": (
+        lambda: _read(lambda s, y, right: np.sign(right) * s.largest, Outside),
+        MOVES,
+        ("windows", "Outside", "one row"),
+    ),
+    "whole rows beyond windows that move as far as one outcome": (
+        _of(Outside, "apart", lambda s, longest, *_: longest << 2 * s.y_bits),
+        MOVES,
+        ("windows", "Outside", "whole rows"),
+    ),
     "an edge off by one": (lambda: _read(_edge_below, Bin), lambda one: test_integers_by_hand(*one), EDGES),
     "a sensitivity one percent too small": (
         _of(measurement, "root_up", lambda squared, right=measurement.root_up: right(squared) * 99 // 100),

@@ -32,6 +32,7 @@ from forging import (
     done,
     entry,
     model,
+    outside,
     part,
     protects,
     refusal,
@@ -53,6 +54,7 @@ EVERY = tuple(forging.PLANS)
 SEVEN = (*PREDICTIONS, *FUNCTIONS)
 WIDTH = 5.0  # of the bounds
 PUBLIC = tuple(kind for kind in STAGED if "rows" not in kind)  # whose inputs are
+WITH_OUTSIDE = ("staged", "people in stages")
 OF_ROWS = tuple(kind for kind in STAGED if "rows" in kind)
 
 
@@ -153,6 +155,45 @@ def without_noise_level(manifest, arrays):
     own |= {"spread": None, "sigma": int(own["sigma"] * np.sqrt(0.9)) + 2**12}
     arrays["z_2"] = arrays["z_2"][:-1].copy()
     del arrays["centre_2"]
+
+
+def without_outside(manifest, arrays):
+    """Not measured, and what it would have spent is the other sums'."""
+    own, q, c = manifest["stages"][1], len(arrays["matrix_1"]), manifest["certificate"]
+    share = 0.9 * c["shares"][1]
+    own["sigma"] = int(own["sigma"] * np.sqrt(1 - own["outside"]["share"] / share)) + 2**12
+    own["outside"] = None
+    arrays["z_1"] = np.append(arrays["z_1"][:q], arrays["z_1"][-1])
+    arrays["shift_1"], arrays["extra_1"] = arrays["shift_1"][:q].copy(), arrays["extra_1"][:q, :q].copy()
+    del arrays["outside_1"]
+
+
+def outside_of_another_part(manifest, arrays):
+    """With the noise that goes with it, inside and outside."""
+    own, share = manifest["stages"][1], 0.9 * manifest["certificate"]["shares"][1]
+    part = own["outside"]["share"]
+    left = (share - part) / (share - 1.5 * part)
+    own["sigma"] = int(own["sigma"] * np.sqrt(left)) + 2**12
+    own["outside"]["sigma"] = int(own["outside"]["sigma"] / np.sqrt(1.5)) + 2**12
+    own["outside"]["share"] = 1.5 * part
+
+
+def outside_of_nothing(number, part=0.15):
+    """Of a stage that has no windows, or whose windows are of something else; with noise for its part."""
+
+    def change(manifest, arrays):
+        own, matrix = manifest["stages"][number], arrays[f"matrix_{number}"]
+        names, q = ("y_bits", "matrix_bits", "sigma", "sensitivity_steps"), len(matrix)
+        own["outside"] = {name: own[name] for name in names} | {"share": part}
+        own["outside"]["sigma"] = int(own["sigma"] / np.sqrt(part)) + 2**12
+        own["sigma"] = int(own["sigma"] / np.sqrt(1 - part)) + 2**12
+        arrays[f"outside_{number}"] = matrix.copy()
+        arrays[f"z_{number}"] = np.insert(arrays[f"z_{number}"], q, np.arange(q))
+        if own["windows"]:
+            arrays[f"shift_{number}"] = np.pad(arrays[f"shift_{number}"], (0, q))
+            arrays[f"extra_{number}"] = np.pad(arrays[f"extra_{number}"], (0, q))
+
+    return change
 
 
 def stage_left_out(manifest, arrays):
@@ -518,6 +559,43 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
         ("staged",),
     ),
     "bits of a noise level without end": (spread(1, matrix_bits=2**62), FILE, ("staged",)),
+    "less noise outside": (outside(1, sigma=lambda v: v // 2), Reason.DELTA, (*WITH_OUTSIDE, "categories")),
+    "more noise outside": (outside(2, sigma=times(2)), Reason.SHARE, WITH_OUTSIDE),
+    "hardly any noise outside": (outside(1, sigma=2**29), Reason.NOISE_FLOOR, WITH_OUTSIDE),
+    "sensitivity outside off by one": (
+        outside(1, sensitivity_steps=plus(-1)),
+        Reason.SENSITIVITY,
+        (*WITH_OUTSIDE, "cells"),
+    ),
+    "the matrix outside doubled": (array("outside_1", times(2)), Reason.SENSITIVITY, WITH_OUTSIDE),
+    "a longer column outside": (
+        entry("outside_2", (0, 3), lambda v: 2**31),
+        Reason.SENSITIVITY,
+        (*WITH_OUTSIDE,),
+    ),
+    "bits of y outside": (outside(1, y_bits=plus(-1)), Reason.SENSITIVITY, WITH_OUTSIDE),
+    "bits outside without end": (outside(1, matrix_bits=31), Reason.RANGE, WITH_OUTSIDE),
+    "a share outside that is not its noise's": (outside(1, share=times(2)), Reason.SHARE, WITH_OUTSIDE),
+    "a share outside of nothing": (outside(1, share=0.0), FILE, WITH_OUTSIDE),
+    "a share outside of more than the stage has": (outside(1, share=0.99), Reason.SHARE, WITH_OUTSIDE),
+    "no share outside": (lambda m, a: m["stages"][1]["outside"].pop("share"), FILE, WITH_OUTSIDE),
+    "outside of another part": (outside_of_another_part, Reason.OUTSIDE, WITH_OUTSIDE),
+    "nothing outside": (without_outside, Reason.OUTSIDE, WITH_OUTSIDE),
+    "a matrix outside that is not told": (stage(1, outside=None), FILE, WITH_OUTSIDE),
+    "no matrix outside": (lambda m, a: a.pop("outside_1"), FILE, WITH_OUTSIDE),
+    "outside of bounds": (outside_of_nothing(0), FILE, ("staged", "yes/no", "classes")),
+    "outside of windows of rows": (outside_of_nothing(2), FILE, OF_ROWS),
+    "outside of a known model's windows": (outside_of_nothing(1), Reason.OUTSIDE, ("after another",)),
+    "a shift outside": (entry("shift_2", -1, plus(0.1)), Reason.LINE, ("staged",)),
+    "what is left over outside": (entry("extra_2", (-1, -1), times(1e6)), Reason.LINE, ("staged",)),
+    "what inside and outside have in common": (
+        entry("extra_2", (0, -1), plus(1.0)),
+        Reason.LINE,
+        ("staged",),
+    ),
+    "a learned skew": (learned(skew=times(1.001)), Reason.LEARNED, ("staged",)),
+    "no skew": (learned(skew=0.0), FILE, ("staged",)),
+    "the prior's skew": (prior(skew=[0.3, 9.0]), Reason.WINDOWS, ("staged",)),
     "a window": (entry("upper_1", 3, plus(-1e-5 * WIDTH)), Reason.WINDOWS, ("staged",)),
     "a window of the last stage": (entry("lower_2", 3, plus(1e-5 * WIDTH)), Reason.WINDOWS, ("staged",)),
     "an empty window": (entry("upper_1", 3, lambda v: -9.0), FILE, ("staged",)),
@@ -552,7 +630,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "a learned model twice": (words(learned=lambda v: [*v[:-1], v[0]]), Reason.LEARNED, ("staged",)),
     "a stage repeated": (repeated, Reason.DELTA, ("staged",)),
     "stages swapped": (swapped, Reason.WINDOWS, ("staged",)),
-    "a stage without its windows": (without_windows, Reason.WINDOWS, ("staged",)),
+    "a stage without its windows": (done(without_outside, without_windows), Reason.WINDOWS, ("staged",)),
     "a stage without its noise level": (without_noise_level, Reason.DISTANCES, ("staged",)),
     "a stage left out": (stage_left_out, Reason.LEARNED, ("staged",)),
     # What was given

@@ -60,15 +60,15 @@ def _arrays(dtype: str, **shapes: str) -> dict[str, tuple[str, str]]:
 
 
 # Little-endian whatever the machine; and the shape: N rows, D columns of X, P test points, U distinct rows or
-# cells, R rows or, if there are some, cells, m inducing inputs, q measurements of a stage, z numbers in its
-# answer, e edges of bins, a bounds.
+# cells, R rows or, if there are some, cells, m inducing inputs, q measurements of a stage, o of what its
+# windows cut off, s of both, z numbers in its answer, e edges of bins, a bounds.
 PLAN_ARRAYS = _arrays("<f8", X="ND", X_star="PD", weights="P", noise="R", lower="R", upper="R")
 PLAN_ARRAYS |= _arrays("<f8", mean_rows="R", mean_star="P", inducing="mD", rows_each="U")
 PLAN_ARRAYS |= _arrays("<f8", cells="UD", scale="D", means="UD", spreads="UD")
 PLAN_ARRAYS |= _arrays("<i8", counts="U", people="N")
-STAGE_ARRAYS = _arrays("<f8", lower="U", upper="U", slope="U", shift="q", extra="qq", centre="U", counts="U")
+STAGE_ARRAYS = _arrays("<f8", lower="U", upper="U", slope="U", shift="s", extra="ss", centre="U", counts="U")
 STAGE_ARRAYS |= _arrays("<f8", reconstruction="Pq", offset="P", gp_std="P")  # of a stage alone
-STAGE_ARRAYS |= _arrays("<i8", matrix="qU", z="z", edges="Ue", atoms="Ua")
+STAGE_ARRAYS |= _arrays("<i8", matrix="qU", outside="oU", z="z", edges="Ue", atoms="Ua")
 _POSITIVE = {"weights", "noise", "counts", "rows_each", "atoms"}
 _WINDOWS = {"lower", "upper", "slope", "shift", "extra"}  # of a stage with windows
 _BINS = {"edges", "atoms"}  # of the stage that counts where outcomes fell
@@ -116,10 +116,11 @@ _WHOLE, _NATURAL = _between(int, 1 - 2**63, 2**63 - 1), _between(int, 0, 2**63 -
 _COUNT, _PAIR, _SEED = _between(int, 1, 2**40), [float, float], _between(int, 0, 2**53 - 1)
 _BITS = _between(int, 0, 62)  # so that powers of two are integers of 64 bits
 _LATTICE = {"y_bits": _BITS, "matrix_bits": _BITS, "sigma": _NATURAL, "sensitivity_steps": _NATURAL}
-_SPREAD = {**_LATTICE, "limit": _POSITIVE_NUMBER}
-_ALONE = {**_LATTICE, "windows": False, "spread": None, "bins": False}
+_SPREAD, _OUTSIDE = {**_LATTICE, "limit": _POSITIVE_NUMBER}, {**_LATTICE, "share": _SHARE}
+_MORE = {"outside": (None, _OUTSIDE), "spread": (None, _SPREAD)}
+_ALONE = {**_LATTICE, "windows": False, **dict.fromkeys(_MORE), "bins": False}
 _STAGES = (
-    [{**_LATTICE, "windows": bool, "spread": (None, _SPREAD), "bins": bool, "readout": None}],
+    [{**_LATTICE, "windows": bool, **_MORE, "bins": bool, "readout": None}],
     _one({**_ALONE, "readout": {"kind": MEANS}}),
     _one({**_ALONE, "readout": {"kind": FUNCTION, "reach": float}}),
 )
@@ -139,7 +140,8 @@ _KNOWN = {**_OUTCOME, "kernel": _KERNEL, "noise": _POSITIVE_NUMBER, "mean": floa
 _KNOWN |= {"approximation": (None, tuple(APPROXIMATIONS))}
 _KNOWN_ALONE = {**_KNOWN, "outcome": REAL.name, "classes": [], "noise": (_POSITIVE_NUMBER, PER_ROW)}
 _LEARNED = {"family": tuple(FAMILIES), "lengthscale": [_POSITIVE_NUMBER], "signal": _POSITIVE_NUMBER}
-_LEARNED |= {"level": _POSITIVE_NUMBER, "noise": _POSITIVE_NUMBER, "weight": _between(float, 0.0, 1.0)}
+_LEARNED |= {"level": _POSITIVE_NUMBER, "noise": _POSITIVE_NUMBER, "skew": _POSITIVE_NUMBER}
+_LEARNED |= {"weight": _between(float, 0.0, 1.0)}
 _MANIFEST = {
     "format": str,
     "schema": SCHEMA,
@@ -270,6 +272,10 @@ def _check_words(manifest: dict[str, Any]) -> None:
     fine = [stage["bins"] for stage in stages] == bins
     fine = fine and not any(one["bins"] and (one["windows"] or one["spread"]) for one in stages)
     _expect(fine, "its last stage alone counts where outcomes fell, if one does")
+    linked = outcome_named(model["outcome"], model["classes"]).link is not None
+    beyond = [stage for stage in stages if stage["outside"]]
+    fine = not (beyond and (linked or GRID in manifest)) and all(stage["windows"] for stage in beyond)
+    _expect(fine, "what is outside of windows is not measured of such outcomes")
     if TABLE_ROWS in manifest:
         rows = manifest[TABLE_ROWS]
         _expect(rows["rows"] == c["n_rows"] + len(rows["dropped"]), "the rows left out make no sense")
@@ -355,6 +361,7 @@ def wanted(manifest: dict[str, Any], shown: bool, answered: int) -> tuple[set[st
         own = own | ({"matrix"} if whole or not hidden else set())
         own |= {"counts"} if whole and number else set()
         own |= _BINS if words["bins"] else set()
+        own |= {"outside"} if words["outside"] else set()
         own |= {"centre"} if words["spread"] else set()
         own |= {"z"} if number < answered else set()
         own |= set() if kind is None else {"reconstruction"}
@@ -399,7 +406,9 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
             curves = 1 if GRID in manifest and number == "0" else n_curves(model)  # rows are counted first
             words = stages[int(number)]
             curves = len(BIN_ENDS) + 1 if words["bins"] else curves
-            own = sizes | {"q": q, "z": curves * q + (words["spread"] is not None)}
+            o = len(arrays[f"outside_{number}"]) if words["outside"] else 0
+            in_all = curves * q + o + (words["spread"] is not None)
+            own = sizes | {"q": q, "o": o, "s": q + o, "z": in_all}
         expected = tuple(own[letter] for letter in shape)
         _expect(arrays[name].shape == expected, f"{name} has shape {arrays[name].shape}, expected {expected}")
         fine = "upper" not in name or (arrays[name] > arrays[name.replace("upper", "lower")]).all()

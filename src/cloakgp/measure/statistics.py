@@ -7,6 +7,7 @@ statistic an outcome becomes                                                    
 ========= ======================================================================= =================
 Inside    how far it is into its window, clipped: 0 to 2^b, or as far from the    2^b
           window's middle
+Outside   how far it is beyond its window, below 0 on the lower side: 0 in it     2^b
 Distance  its distance from a public curve, up to a limit: 0 to 2^b               2^b
 OneOf     2^b for its class and 0 for each other; or less a K-th of 2^b for all   root 2 times 2^b
 Present   1, whatever it is                                                       0
@@ -43,6 +44,7 @@ BIN_ENDS = (0.005, 0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975, 0.995)
 """Between bins, in the law that is expected of an outcome: fine where intervals end, coarse in the middle."""
 PLACES, WHOLE = 2**24, 2**30
 """Steps of the bounds' width by which it is told where outcomes fell; a probability of 1, in integers."""
+_NOTHING = 1e-6  # of the bounds' width: that this is beyond a window is as if it was not
 
 
 def of_rows(value: Limits, labels: Labels) -> Limits:
@@ -71,6 +73,11 @@ class Statistic:
     def span(self) -> float:
         """What 2^b steps are worth, in y's unit: the width of the bounds, or of the widest."""
         return float(np.max(self.upper - self.lower))
+
+    @property
+    def worth(self) -> Limits:
+        """What 2^b is worth in each column, in y's unit."""
+        return self.upper - self.lower
 
     @property
     def origin(self) -> Limits:
@@ -120,6 +127,63 @@ class Inside(Statistic):
 
 
 @dataclass(frozen=True, eq=False)
+class Outside(Statistic):
+    """How far an outcome, clipped to the bounds, is beyond its window: what :class:`Inside` cuts off.
+
+    An outcome may be beyond either end, but not beyond both: its integer is from -`below` to 2^b - `below`,
+    where `below` is the lower side's part of what the bounds have beyond the window.
+    """
+
+    bounds: tuple[float, float] = (0.0, 1.0)
+    centred: bool = True  # nothing is beyond a window that holds the outcome
+
+    cell_reach: ClassVar[float] = 2.0
+
+    @property
+    def full(self) -> float:
+        """The bounds' width."""
+        return self.bounds[1] - self.bounds[0]
+
+    @property
+    def nothing(self) -> NDArray[np.bool_]:
+        """Where a window is the bounds, or as good as that: nothing is beyond, so nothing is measured."""
+        return np.asarray(self.full - (self.upper - self.lower) < _NOTHING * self.full)
+
+    @property
+    def worth(self) -> Limits:
+        """All of the bounds but the window."""
+        return np.maximum(self.full - (self.upper - self.lower), _NOTHING * self.full)
+
+    @property
+    def span(self) -> float:
+        return float(np.max(self.worth))
+
+    @property
+    def below(self) -> IntArray:
+        """How far integers go below 0; above, as far as is left of 2^b."""
+        share = np.clip((self.lower - self.bounds[0]) / self.worth, 0.0, 1.0)
+        return np.asarray(np.rint(share * self.largest), dtype=np.int64)
+
+    @property
+    def origin(self) -> Limits:
+        return 0.0
+
+    def check(self, matrix: NDArray[np.int64], whole_rows: bool) -> None:
+        super().check(matrix, whole_rows)
+        if not (self.centred and self.full > 0):
+            raise AssertionError("nothing is beyond bounds that hold nothing")
+        if self.nothing.shape not in ((), matrix.shape[1:]):
+            raise AssertionError("windows are not those of the columns")
+        # There 2^b would be worth next to nothing, and whoever reads sums divides by that.
+        if (matrix.any(axis=0) & self.nothing).any():
+            raise AssertionError("what is beyond a window is measured where nothing is")
+
+    def apart(self, longest: int, furthest: Callable[[bool], int], people: bool) -> int:
+        """Each of two rows adds at most 2^b times its column, one the opposite of the other: lemma 25."""
+        return longest << 2 * self.y_bits + 2
+
+
+@dataclass(frozen=True, eq=False)
 class Distance(Statistic):
     """How far an outcome, clipped to the bounds, is from a curve."""
 
@@ -130,6 +194,10 @@ class Distance(Statistic):
 
     @property
     def span(self) -> float:
+        return self.limit
+
+    @property
+    def worth(self) -> Limits:
         return self.limit
 
     def check(self, matrix: NDArray[np.int64], whole_rows: bool) -> None:

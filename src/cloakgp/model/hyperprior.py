@@ -42,7 +42,7 @@ FAMILIES: dict[str, type[Any]] = {"EQ": EQ, "Matern32": Matern32, "Matern52": Ma
 PERIODS = {"day": 1.0, "week": 7.0, "year": 365.25}
 """Of dates, in days."""
 MOST_SEASONS = 10
-_GRID = (10, 10)  # lengthscales, signal stds
+_GRID = (10, 16)  # lengthscales, and for each pairs of skew and signal
 _USUAL = {"lengthscale": (0.0, 1.0), "signal": (1 / 16, 1.0), "noise": (1 / 30, 1.0)}
 """Least and most of what is usual: lengthscales in ranges, signal and noise in the largest ones."""
 _TILT = 0.3
@@ -51,6 +51,8 @@ _RATIO = 2.0
 """Std of the logarithm of signal over noise: of all sizes, those that are alike are the likeliest."""
 _LONG = 1.0
 """Power of a lengthscale beyond one range by which its prior density falls: few inputs are idle."""
+_SKEWED = 0.5
+"""Power of the skew in its prior density: what is not known to be Gaussian is not taken for it."""
 _SOBOL = 2**9
 _SUMMED = 16  # kernels of a sum that stands for the mixture
 
@@ -68,12 +70,16 @@ class Hyperprior:
         ranges, an input does not matter.
     signal, noise : (least, most)
         Standard deviations as shares of the bounds' width.
+    skew : (least, most)
+        How much windows misjudge the mean of outcomes that are not Gaussian, in the noise's standard
+        deviations.
     """
 
     kernels: tuple[str, ...] = ("EQ",)
     lengthscale: tuple[float, float] = (1 / 30, 10.0)
     signal: tuple[float, float] = (1e-4, 0.4)
     noise: tuple[float, float] = (1e-4, 0.3)
+    skew: tuple[float, float] = (0.1, 3.0)
     categories: tuple[int, ...] = ()
     """Columns of the inputs that hold levels of a category, counted from 0: any two are equally far apart."""
     seasons: tuple[tuple[int, float], ...] = ()
@@ -94,7 +100,7 @@ class Hyperprior:
         if len(set(families)) < len(families):
             raise ArgumentError("kernels", "must name each family once", repr(families))
         object.__setattr__(self, "kernels", families)
-        for name in ("lengthscale", "signal", "noise"):
+        for name in ("lengthscale", "signal", "noise", "skew"):
             least, most = _pair(getattr(self, name), name)
             object.__setattr__(self, name, (least, most))
         object.__setattr__(self, "categories", _columns(self.categories))
@@ -119,10 +125,10 @@ class Hyperprior:
         return self.categories
 
     def ends(self, lengthscales: int) -> FloatArray:
-        """(d, 2) logs of the least and the most: of lengthscales, shares' ratios, signal and noise."""
+        """(d, 2) logs of the least and the most: of lengthscales, shares' ratios, skew, signal and noise."""
         ratios = n_parts(lengthscales, len(self.categories), len(self.seasons)) - 1
-        pairs = [self.lengthscale] * lengthscales + [(1 / 50, 50.0)] * ratios + [self.signal, self.noise]
-        return np.asarray(np.log(pairs))
+        pairs = [self.lengthscale] * lengthscales + [(1 / 50, 50.0)] * ratios
+        return np.asarray(np.log([*pairs, self.skew, self.signal, self.noise]))
 
     @property
     def usual(self) -> Hyperprior:
@@ -136,7 +142,7 @@ class Hyperprior:
 
     def several(self, spans: FloatArray) -> bool:
         """Whether the smooth part's shape has several numbers open: too many for a grid."""
-        return len(self.ends(len(spans))) > 3
+        return len(self.ends(len(spans))) > 4
 
     def log_density(
         self, points: FloatArray, lengthscales: int, noise: FloatArray | None = None
@@ -152,15 +158,21 @@ class Hyperprior:
         density: FloatArray = -_LONG * np.maximum(points[..., :lengthscales], 0.0).sum(axis=-1)
         if noise is None:
             return density
-        signal = points[..., -1]
-        return density + _TILT * (signal + noise) - ((signal - noise) / _RATIO) ** 2 / 2
+        skew, signal = points[..., -2], points[..., -1]
+        size = _TILT * (signal + noise) + _SKEWED * skew
+        return np.asarray(density + size - ((signal - noise) / _RATIO) ** 2 / 2)
 
     def points(self, spans: FloatArray) -> FloatArray:
         """(n, d) logs of all that is open but the noise: a grid for one lengthscale, else Sobol's points."""
         ends = self.ends(len(spans))[:-1]
         if not self.several(spans):
-            axes = zip(ends.tolist(), _GRID[-len(ends) :], strict=True)
-            return np.array(list(product(*(np.linspace(a, b, n if a < b else 1) for (a, b), n in axes))))
+            axes = (np.linspace(a, b, _GRID[0] if a < b else 1) for a, b in ends[:-2].tolist())
+            shapes = np.array(list(product(*axes)))
+            pairs = _evenly(ends[-2:], _GRID[1] * len(shapes))
+            each = [pairs] * len(shapes) if len(pairs) == 1 else np.split(pairs, len(shapes))
+            return np.vstack(
+                [np.c_[np.tile(one, (len(own), 1)), own] for one, own in zip(shapes, each, strict=True)]
+            )
         return _evenly(ends)
 
     def settings(self, spans: FloatArray, width: float) -> list[Setting]:
@@ -176,8 +188,8 @@ class Hyperprior:
 
     def reference(self, spans: FloatArray, width: float, lengthscale: float = 0.2) -> Setting:
         """The model by which f is interpolated while nothing is known; or another, with this lengthscale."""
-        alike = [1.0] * (len(self.ends(len(spans))) - len(spans) - 2)
-        shares = np.array([lengthscale] * len(spans) + alike + [0.2, 0.1])
+        alike = [1.0] * (len(self.ends(len(spans))) - len(spans) - 3)
+        shares = np.array([lengthscale] * len(spans) + alike + [0.3, 0.2, 0.1])
         return self.setting_at(self.kernels[0], np.log(shares), spans, width)
 
     def setting(self, **learned: Any) -> Setting:
@@ -226,6 +238,8 @@ class Setting:
     none if it is one."""
     seasons: tuple[tuple[int, float], ...] = ()
     """Columns and periods: as in the hyperprior."""
+    skew: float = 0.0
+    """How much windows misjudge outcomes: see :mod:`cloakgp.posterior.skew`."""
 
     known: ClassVar[bool] = False
     """Whether it was not learned."""
@@ -241,13 +255,13 @@ class Setting:
         seasons: tuple[tuple[int, float], ...] = (),
     ) -> Setting:
         """From lengthscales, signal and noise as shares of ranges and width, and the parts' ratios."""
-        *first, signal, noise = numbers.tolist()
+        *first, skew, signal, noise = numbers.tolist()
         lengths, ratios = first[: len(spans)], first[len(spans) :]
         scales = tuple(float(share * span) for share, span in zip(lengths, spans, strict=True))
         variances = (signal * width) ** 2, width**2 / 12, (noise * width) ** 2
         parts = [1.0, *ratios] if ratios else []
         shares = tuple(part / sum(parts) for part in parts)
-        return cls(family, scales, *variances, categories, shares, seasons)
+        return cls(family, scales, *variances, categories, shares, seasons, skew)
 
     @property
     def form(self) -> Form:
@@ -339,6 +353,7 @@ class Known:
     lengthscale: ClassVar[tuple[float, ...]] = ()
     signal: ClassVar[float] = 1.0
     level: ClassVar[float] = 0.0
+    skew: ClassVar[float] = 0.0
     form: ClassVar[Form] = ("known", (), ())
 
     def spans(self, X: FloatArray) -> FloatArray:
@@ -394,9 +409,9 @@ Candidate = Setting | Known
 """One model of a mixture: signal times shape, plus a level, plus noise; all variances."""
 
 
-def _evenly(ends: FloatArray) -> FloatArray:
+def _evenly(ends: FloatArray, n: int = _SOBOL) -> FloatArray:
     """(n, d) points of a box; one, if it is one."""
-    unit = sobol(len(ends), _SOBOL) + 0.5 / _SOBOL
+    unit = sobol(len(ends), n) + 0.5 / n
     return np.asarray(ends[:, 0] + (unit if (ends[:, 1] > ends[:, 0]).any() else unit[:1]) * np.diff(ends).T)
 
 

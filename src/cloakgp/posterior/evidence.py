@@ -180,7 +180,8 @@ class _Turned:
         left_out = support.left_out(settings[0], inner)
         shape, level = A @ data.G.T + left_out * data.blurred, np.outer(data.total, data.total)
         at = support.at(A, support.sampled) if evidence.spreads else np.empty((len(A), 0))
-        L = roots(np.array([s.signal * shape + s.level * level for s in settings]) + data.rest)
+        each = [s.signal * shape + s.level * level + s.skew**2 * data.skewed for s in settings]
+        L = roots(np.array(each) + data.rest)
         q, white = len(data.z), []
         for factor, s in zip(L, settings, strict=True):
             right = s.signal * at + s.level * data.total[:, None]

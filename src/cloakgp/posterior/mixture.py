@@ -46,7 +46,7 @@ class _Limits(NamedTuple):
     """To the next stage."""
 
 
-_MANY, _LITTLE = _Limits(128, 64, 192), _Limits(16, 16, 32)
+_MANY, _LITTLE = _Limits(128, 64, 192), _Limits(16, 24, 48)
 """Where a shape has several numbers open; and where it has one, so that a grid is nearly enough."""
 _FEW = 32  # that make predictions where readings are linearised, and each is asked many times
 _ODDS = 9.0  # in log: with such odds against it a hypothesis is looked at no more
@@ -144,7 +144,8 @@ class Mixture:
         signal = float(np.mean([s.signal for s in self.usual]))
         noise = float(np.mean([s.noise for s in self.usual]))
         F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(chosen[0], shape[:m, :m])
-        known = (), np.empty(0), np.zeros(len(F)), F, noise, rest
+        skew = float(np.mean([s.skew**2 for s in self.usual]))
+        known = (), np.empty(0), np.zeros(len(F)), F, noise, rest, skew
         one = State(self.counts, self.scatter, self.limits, self.support, *known)
         return averaged([one] * self.curves)
 
@@ -289,7 +290,7 @@ class Mixture:
             for i in members:
                 s = kept[i]
                 D = s.signal * AG + s.level * np.outer(data.total, data.total)
-                D += data.noise(s.noise, s.signal * left_out)
+                D += data.noise(s.noise, s.signal * left_out, s.skew)
                 H = s.signal * A + s.level * data.total[:, None]
                 W = lower_solve(root(D), np.column_stack([H, data.z]))
                 means[i] = W[:, :-1].T @ W[:, -1]
@@ -300,7 +301,8 @@ class Mixture:
         mean = weights @ means
         F += float(weights @ [s.level for s in kept]) + (means - mean).T @ ((means - mean) * weights[:, None])
         noise = float(weights @ [s.noise for s in kept])
-        known = kept, weights, mean, (F + F.T) / 2, noise, rest
+        skew = float(weights @ [s.skew**2 for s in kept])
+        known = kept, weights, mean, (F + F.T) / 2, noise, rest, skew
         learns_noise = self.prior.gp is None and self.law.exact
         doubt = _DOUBT * noise * self._usual_shape if learns_noise else None
         return State(self.counts, self.scatter, self.limits, self.support, *known, doubt)

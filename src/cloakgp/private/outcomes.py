@@ -22,7 +22,7 @@ from cloakgp.data.formats import Format, is_parquet
 from cloakgp.data.inputs import TableRows
 from cloakgp.data.parquet import ParquetColumns
 from cloakgp.data.passes import as_array
-from cloakgp.measure.statistics import PLACES, Bin, Distance, Inside, OneOf, Present, Statistic
+from cloakgp.measure.statistics import PLACES, Bin, Distance, Inside, OneOf, Outside, Present, Statistic
 
 EXPECTED_NUMBERS = (
     "y must be a vector of real numbers (dtype bool, int or float). Convert it first, for example "
@@ -61,13 +61,24 @@ def answers(y: Any) -> checks.FloatArray:
 def integers_of(statistic: Statistic, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
     """(n, p) what a statistic makes of rows of y, and whether each row has an outcome.
 
-    Where there is none, numbers are in the middle of their range, and no class is named.
+    Where there is none, numbers are in the middle of their range or window, and no class is named.
     """
     return _READ[type(statistic)](statistic, y)
 
 
 def _inside(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
     return _rounded(s, y, partial(_share_of_window, s))
+
+
+def _outside(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    """How far y within the bounds is beyond its window, in shares of 2^b; nothing where it is missing."""
+    finite, (low, high) = np.isfinite(y), s.bounds
+    with np.errstate(all="ignore"):  # tiny numbers may underflow: no warning may tell
+        below, within = s.below, np.clip(np.where(finite, y, s.lower), low, high)
+        beyond = (within - np.clip(within, s.lower, s.upper)) / s.worth
+        rounded = np.rint(np.clip(beyond, -1.0, 1.0) * s.largest).astype(np.int64)
+    integers = np.where(finite, np.clip(rounded, -below, s.largest - below), 0)
+    return np.asarray(integers[:, None], dtype=np.int64), finite
 
 
 def _distance(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
@@ -121,7 +132,14 @@ def _bin(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
     return found * finite[:, None], finite
 
 
-_READ = {Inside: _inside, Distance: _distance, OneOf: _one_of, Present: _present, Bin: _bin}
+_READ = {
+    Inside: _inside,
+    Outside: _outside,
+    Distance: _distance,
+    OneOf: _one_of,
+    Present: _present,
+    Bin: _bin,
+}
 
 
 def parsed(source: Any) -> Any:

@@ -1,11 +1,11 @@
 """What windows cut off: outcomes that are not Gaussian about f.
 
 Inside and outside of a window add up to the outcome. How much of a mean lies inside is worked out as if
-outcomes were Gaussian; by as much as that is wrong for the inside, t(x), it is wrong for the outside the other
-way. So t is a Gaussian process of its own: half a constant, a quarter smooth over a third of each input's
-range, and a quarter of the shape that f is now believed to have. Its std is s / (1 + r / s) times a number that
-is learned, where s is the noise's std and r half the window's width: wide windows misjudge little. Stages have
-nine tenths of its variance in common, since the same skew recurs in each.
+outcomes were Gaussian; by as much as that is wrong for the inside, t(x), it is wrong for the outside the
+other way. So t is a Gaussian process of its own: half a constant, a quarter smooth over a third of each
+input's range, and a quarter of the shape that f is now believed to have. Its std is s / (1 + r / s) times a
+number that is learned, where s is the noise's std and r half the window's width: wide windows misjudge
+little. Stages have nine tenths of its variance in common, since the same skew recurs in each.
 """
 
 from __future__ import annotations

@@ -109,6 +109,8 @@ class Mixture:
         self.support = Support(X, X_star, prior.reference(self.spans, self.width), fine, support)
         self._shapes: dict[Form, FloatArray] = {}
         self.hypotheses = Hypotheses.known(self.usual[0])
+        self._expected = max(s.signal for s in self.usual), min(s.noise for s in self.usual)
+        """Signal and noise that measurements may show: see `_stacked`."""
         if isinstance(prior, Hyperprior):
             self._begin(prior)
 
@@ -181,6 +183,7 @@ class Mixture:
         best = order[: limits.go_on][total[order[: limits.go_on]] > total[order[0]] - _ODDS]
         go_on = np.concatenate([best, np.setdiff1d(np.flatnonzero(found.stay), best)])
         self.hypotheses = found.take(go_on.tolist())
+        self._expected = _LARGER * self.settings[0].signal, self.settings[0].noise
         held = np.cumsum(_shares(total[go_on]))
         n = min(limits.kept if self.law.exact else _FEW, 1 + int(np.searchsorted(held, _HELD)))
         return self.settings[:n], _shares(total[go_on[:n]])
@@ -311,8 +314,8 @@ class Mixture:
         """All readings; where they are many, only in directions that may tell of f."""
         data = Stacked(self.counts, self.scatter, self.support, readings)
         if len(data.z) > MANY:
-            best, m = self.settings[0], len(self.support.Z)
-            data.reduce(best.level + _LARGER * best.signal * self._usual_shape[:m, :m], best.noise)
+            (signal, noise), m = self._expected, len(self.support.Z)
+            data.reduce(self.settings[0].level + signal * self._usual_shape[:m, :m], noise)
         return data
 
     def _shape(self, setting: Candidate) -> FloatArray:

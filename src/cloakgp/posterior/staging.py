@@ -22,7 +22,8 @@ FLOOR = 1e-4
 SCALE_SHARE = 0.1
 """Of a stage's mu^2, for the noise level; none in the first."""
 _SURER = 1.5
-"""How much wider windows are for what is not known of f: if that is off, outcomes miss them all together."""
+"""How much wider windows are for what is not known of f, where models are learned: if that is off, outcomes
+miss their windows all together."""
 BIN_SHARE = 0.04
 """Of mu^2, for the histogram of where outcomes fell, where there is one: after all sums."""
 OUTSIDE = (0.05, 0.15, 0.35, 0.6)
@@ -76,7 +77,8 @@ def windows(state: State, law: Law, kappa: float) -> Window:
     lo, hi = law.centred
     least = FLOOR * (hi - lo)
     mean, apart, scatter = law.moments(state.mean, state.variance, state.noise)
-    half = np.clip(kappa * np.sqrt(_SURER**2 * apart + scatter), least / 2, (hi - lo) / 2)
+    surer = 1.0 if state.settings and state.settings[0].known else _SURER
+    half = np.clip(kappa * np.sqrt(surer**2 * apart + scatter), least / 2, (hi - lo) / 2)
     middle = np.clip(mean, lo, hi)
     a, b = np.maximum(middle - half, lo), np.minimum(middle + half, hi)
     a = np.where(b - a < least, np.clip(middle - least / 2, lo, hi - least), a)

@@ -51,8 +51,6 @@ _RATIO = 2.0
 """Std of the logarithm of signal over noise: of all sizes, those that are alike are the likeliest."""
 _LONG = 1.0
 """Power of a lengthscale beyond one range by which its prior density falls: few inputs are idle."""
-_SKEWED = 0.5
-"""Power of the skew in its prior density: what is not known to be Gaussian is not taken for it."""
 _SOBOL = 2**9
 _SUMMED = 16  # kernels of a sum that stands for the mixture
 
@@ -158,9 +156,8 @@ class Hyperprior:
         density: FloatArray = -_LONG * np.maximum(points[..., :lengthscales], 0.0).sum(axis=-1)
         if noise is None:
             return density
-        skew, signal = points[..., -2], points[..., -1]
-        size = _TILT * (signal + noise) + _SKEWED * skew
-        return np.asarray(density + size - ((signal - noise) / _RATIO) ** 2 / 2)
+        signal = points[..., -1]
+        return density + _TILT * (signal + noise) - ((signal - noise) / _RATIO) ** 2 / 2
 
     def points(self, spans: FloatArray) -> FloatArray:
         """(n, d) logs of all that is open but the noise: a grid for one lengthscale, else Sobol's points."""

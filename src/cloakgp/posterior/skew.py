@@ -2,8 +2,8 @@
 
 Inside and outside of a window add up to the outcome. How much of a mean lies inside is worked out as if
 outcomes were Gaussian; by as much as that is wrong for the inside, t(x), it is wrong for the outside the
-other way. So t is a Gaussian process of its own: half a constant, a quarter smooth over a third of each
-input's range, and a quarter of the shape that f is now believed to have. Its std is s / (1 + r / s) times a
+other way. So t is a Gaussian process of its own: half a constant, a quarter smooth over a third of the
+inputs' range, and a quarter of the shape that f is now believed to have. Its std is s / (1 + r / s) times a
 number that is learned, where s is the noise's std and r half the window's width: wide windows misjudge
 little. Stages have nine tenths of its variance in common, since the same skew recurs in each.
 """
@@ -19,7 +19,8 @@ from cloakgp.data.chunks import evenly
 from cloakgp.model.hyperprior import Candidate
 
 _POINTS = 40  # inputs between which t is interpolated
-REACH = 1 / 3  # of an input's range
+REACH = 1 / 3
+"""Of an input's range, how far t goes on; of several inputs', times the root of their number."""
 _COMMON = 0.9  # of t's variance, to all stages
 
 

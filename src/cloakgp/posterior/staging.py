@@ -158,7 +158,7 @@ class Stage:
     def tails(self, features: FloatArray, width: float) -> FloatArray:
         """(o, U) what to measure of what windows cut off: columns have norm 1 over what bounds have beyond.
 
-        The leading directions of what is believed of it: what windows misjudge, and f where it may leave them.
+        The leading directions of what is believed of it: what windows misjudge, and f beyond them.
         """
         state, n, P = self.state, self.state.counts, self.state.support.P
         values, vectors = np.linalg.eigh(state.covariance)

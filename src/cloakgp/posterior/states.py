@@ -166,7 +166,7 @@ class Stacked:
             self.skewed = skew.covariance(none)
 
     def reduce(self, covariance: FloatArray, noise: float) -> None:
-        """Keep the directions in which f, with this covariance, or skew shows beside noise of this variance."""
+        """Keep the directions in which f, with this covariance, or skew shows beside this noise."""
         factor = root(self.noise(noise, 0.0))
         white = lower_solve(factor, self.G)
         skewed = lower_solve(factor, lower_solve(factor, self.skewed).T)

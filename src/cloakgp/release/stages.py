@@ -366,7 +366,8 @@ class Rule:
 
     def features(self, best: Candidate) -> FloatArray:
         """(U, r) of what windows misjudge, if this is the best model."""
-        usual = self.prior.reference(self.prior.spans(self.inputs.X), self.law.width, skew.REACH)
+        spans = self.prior.spans(self.inputs.X)
+        usual = self.prior.reference(spans, self.law.width, skew.REACH * max(1, len(spans)) ** 0.5)
         return skew.features(usual, best, self.inputs.X)
 
     def misjudged(

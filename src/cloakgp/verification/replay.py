@@ -18,7 +18,6 @@ from numpy.linalg import LinAlgError
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.designs import DENOISED, DESIGNS
 from cloakgp.measure.certificate import DIGITS, short
-from cloakgp.measure.measurement import Measurement
 from cloakgp.measure.statistics import PLACES, WHOLE, Bin, Distance, Outside
 from cloakgp.model.gp import smoother_for
 from cloakgp.model.hyperprior import Candidate

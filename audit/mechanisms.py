@@ -28,7 +28,7 @@ from cloakgp.measure.cross_validation import LOSSES
 from cloakgp.measure.measurement import NOISES, Part, measurement_of
 from cloakgp.measure.statistics import Distance
 from cloakgp.private import room
-from cloakgp.release.function_planner import BOUNDS, HIDES_INPUTS
+from cloakgp.release.planner import BOUNDS, HIDES_INPUTS
 
 EPSILON, DELTA = 1.0, 0.05
 LOW, HIGH = 50.0, 170.0  # heights, in cm

@@ -21,7 +21,7 @@ from cloakgp.designs import DESIGNS
 from cloakgp.measure.cross_validation import LOSSES
 from cloakgp.measure.measurement import NOISES
 from cloakgp.private import room
-from cloakgp.release.function_planner import BOUNDS
+from cloakgp.release.planner import BOUNDS
 
 NO_MECHANISM = {  # public functions of the private room whose answer is not for release
     "custodian_scores": "for the custodian's eyes",

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from cloakgp.posterior.learning import Learned as Learned
     from cloakgp.posterior.model_check import ModelCheck as ModelCheck
     from cloakgp.release.combine import combine as combine
-    from cloakgp.release.comparison import Comparison as Comparison
-    from cloakgp.release.opening import load_plan as load_plan, load_release as _load
-    from cloakgp.release.plan import Plan as Plan
+    from cloakgp.release.plan import Plan as Plan, load_release as _load
+    from cloakgp.release.planner import Comparison as Comparison
+    from cloakgp.release.planning import load_plan as load_plan
     from cloakgp.release.release import Release as Release
     from cloakgp.selection import (
         Selection as Selection,
@@ -70,9 +70,9 @@ _HOMES = {
     "posterior.learning": ("Learned",),
     "posterior.model_check": ("ModelCheck",),
     "release.combine": ("combine",),
-    "release.comparison": ("Comparison",),
-    "release.opening": ("load", "load_plan"),
-    "release.plan": ("Plan",),
+    "release.plan": ("Plan", "load"),
+    "release.planner": ("Comparison",),
+    "release.planning": ("load_plan",),
     "release.release": ("Release",),
     "selection": ("Selection", "SelectionPlan", "candidates", "plan_selection"),
     "verification": ("Verification", "VerificationError", "verify"),

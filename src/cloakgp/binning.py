@@ -24,7 +24,7 @@ from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.data.columns import names_in
-from cloakgp.data.inputs import PublicInputs, TableRows, as_inputs, as_points, named
+from cloakgp.data.inputs import PublicInputs, as_inputs, as_points, named
 from cloakgp.data.merging import Groups
 from cloakgp.data.people import ALIKE, People
 from cloakgp.files import container
@@ -66,14 +66,12 @@ class BinningRelease(Answered):
     def bin_means(self) -> FloatArray:
         """(bins,) noisy mean of each occupied bin."""
         m = self.plan.measurement
-        means: FloatArray = m.lower + self.z.astype(np.float64) * m.step / self.plan.counts
-        return means
+        return np.asarray(m.lower + self.z.astype(np.float64) * m.step / self.plan.counts)
 
     @property
     def mean(self) -> FloatArray:
         """(P,) predictions at the planned test points."""
-        mean: FloatArray = self.predict(self.plan.X_star)
-        return mean
+        return np.asarray(self.predict(self.plan.X_star))
 
     @one_blas_thread()
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
@@ -93,9 +91,7 @@ class BinningRelease(Answered):
     def __repr__(self) -> str:
         c = self.certificate
         mark = "INSECURE " if c.insecure else ""
-        return (
-            f"<{mark}BinningRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.n_measurements} bins>"
-        )
+        return f"<{mark}BinningRelease: {c.promise}, {c.n_measurements} bins>"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -105,8 +101,6 @@ class BinningPlan(PlanBase[BinningRelease]):
     X_star: FloatArray
     measurement: Measurement
     """The sums of y over the occupied bins."""
-    rows: TableRows | None = None
-    """Labels of the rows of X, if it was a table that has some."""
     edges: tuple[FloatArray, ...] = ()
     """The bins' edges along each input; none for :func:`local`."""
     boxes: Boxes | None = None
@@ -137,8 +131,7 @@ class BinningPlan(PlanBase[BinningRelease]):
     @property
     def bin_noise_std(self) -> FloatArray:
         """(bins,) std of the privacy noise on each occupied bin's mean."""
-        std: FloatArray = self.measurement.noise_scale / self.counts
-        return std
+        return np.asarray(self.measurement.noise_scale / self.counts)
 
     @cached_property
     def noise_std(self) -> FloatArray:
@@ -151,11 +144,6 @@ class BinningPlan(PlanBase[BinningRelease]):
         m = self.measurement
         pure = m.noise == LAPLACE
         return accounting.Laplace(m.epsilon) if pure else accounting.Gaussian(m.mu(), m.n_measurements)
-
-    @property
-    def partition(self) -> str:
-        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
-        return self.measurement.partition
 
     @cached_property
     def digest(self) -> str:
@@ -188,8 +176,7 @@ class BinningPlan(PlanBase[BinningRelease]):
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise on a prediction at `X`."""
         X = as_points(X, "X", self.X.shape[1], self.columns)
-        std: FloatArray = np.sqrt(self.gain(X) ** 2 @ self.bin_noise_std**2)
-        return std
+        return np.asarray(np.sqrt(self.gain(X) ** 2 @ self.bin_noise_std**2))
 
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import Outcomes, measure
@@ -198,11 +185,8 @@ class BinningPlan(PlanBase[BinningRelease]):
         return measure(self.measurement, Outcomes(y, self.rows, names=names_in(self.columns)), missing)
 
     def __repr__(self) -> str:
-        c = self.certificate
-        return (
-            f"<BinningPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {self.measurement.noise} noise, "
-            f"{c.n_rows} rows, {self.occupancy}>"
-        )
+        c, noise = self.certificate, self.measurement.noise
+        return f"<BinningPlan: {c.promise}, {noise} noise, {c.n_rows} rows, {self.occupancy}>"
 
 
 @named
@@ -339,7 +323,7 @@ def _planned(
     calibration = "Laplace" if pure else "analytic"
     certificate = certify_one(m, m.mu(), part, calibration=calibration, design="bins", unbiased=True)
     what: Any = {"X": X, "X_star": X_star, "measurement": m, "certificate": certificate}
-    made = BinningPlan(columns=given.columns, rows=given.rows, **what, **reader)
+    made = BinningPlan(columns=given.columns, rows=given.rows, people=who, **what, **reader)
     # A kernel that does not work must say so now, not when y has been spent.
     assert np.isfinite(made.noise_std).all()
     return made

@@ -21,7 +21,7 @@ from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError, Message, Phrase
 from cloakgp.core.progress import Progress
 from cloakgp.data.columns import Columns, names_in
-from cloakgp.data.inputs import TableRows, as_inputs, as_points, named
+from cloakgp.data.inputs import as_inputs, as_points, named
 from cloakgp.data.people import ALIKE, People, as_within, for_people
 from cloakgp.files import container
 from cloakgp.gp import GP
@@ -123,8 +123,6 @@ class SelectionPlan(PlanBase[Selection]):
     candidates: tuple[GP, ...]
     folds: tuple[Fold, ...]
     scores: Scores
-    rows: TableRows | None
-    """Which rows of the table count."""
 
     _result = Selection
 
@@ -137,11 +135,6 @@ class SelectionPlan(PlanBase[Selection]):
     def cost(self) -> accounting.Exponential:
         """What one selection spends, for :func:`cloakgp.core.accounting.compose`."""
         return accounting.Exponential(self.scores.epsilon)
-
-    @property
-    def partition(self) -> str:
-        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
-        return "" if self.scores.people is None else self.scores.people.digest
 
     @cached_property
     def digest(self) -> str:
@@ -329,7 +322,7 @@ def plan_selection(
         plan_for=words,
         ids=ALIKE if who is None else who.ids,
     )
-    about: Any = {"X": X, "columns": given.columns, "rows": given.rows, "folds": pairs}
+    about: Any = {"X": X, "columns": given.columns, "rows": given.rows, "people": who, "folds": pairs}
     return SelectionPlan(candidates=models, scores=scores, certificate=certificate, **about)
 
 

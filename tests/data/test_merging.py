@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import cloakgp
 from cloakgp import GP, combine
 from cloakgp.data import merging
-from cloakgp.data.merging import Groups, distinct, group, take
+from cloakgp.data.merging import Groups, distinct, group
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ, Matern32
 from cloakgp.model.inducing import SparseGP
@@ -149,7 +149,6 @@ def test_distinct_rows_are_left_as_they_are():
     assert found.groups is None
     assert found.counts.tolist() == [1.0] * 4
     assert found.variances.tolist() == [0.1] * 4
-    assert take(X, 0.1, None).groups is None
 
 
 # Merged is unmerged

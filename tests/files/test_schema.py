@@ -19,9 +19,8 @@ from cloakgp.measure.certificate import STAGED
 from cloakgp.measure.unit import UNITS
 from cloakgp.model.inducing import APPROXIMATIONS
 from cloakgp.model.outcome import OUTCOMES
-from cloakgp.release import opening
-from cloakgp.release.function_planner import BOUNDS
-from cloakgp.release.plan import Plan
+from cloakgp.release.plan import Plan, load_release
+from cloakgp.release.planner import BOUNDS
 from verification import forging
 
 pytestmark = pytest.mark.usefixtures("few_models")
@@ -61,7 +60,7 @@ def written(contents, tmp_path):
 
 def refused(path):
     """By whoever reads it, and as no file of this schema."""
-    for reader in (reading.read, opening.load_release, verify):
+    for reader in (reading.read, load_release, verify):
         with pytest.raises(ReleaseFileError):
             reader(path)
 

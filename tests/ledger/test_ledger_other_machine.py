@@ -10,7 +10,7 @@ from cloakgp import GP, AutoGP, Grid, Ledger, Plan
 from cloakgp.kernels import EQ
 from cloakgp.ledger.chain import LedgerError, LedgerTampered
 from cloakgp.measure import measurement
-from cloakgp.release import opening
+from cloakgp.release.plan import recover_from
 
 X = np.sort(np.random.default_rng(0).uniform(0, 9, 40))[:, None]
 Y = np.sin(X[:, 0]) + 2
@@ -70,7 +70,7 @@ def test_the_same_question_has_the_same_answer(name, ledger, other_machine, tmp_
     assert there.digest != plan.digest or name == "hidden"  # which shows no integers
     assert there.question_digest == plan.question_digest
     again = there.release(*private(name), ledger=ledger, dataset="people", request="one")
-    for release in (again, there.recover(ledger, spent), opening.recover(ledger, spent)):
+    for release in (again, there.recover(ledger, spent), recover_from(ledger, spent)):
         assert answers(release) == answers(first)
         assert release.plan.digest == first.plan.digest
         ask = "query" if name == "hidden" else "predict"

@@ -9,7 +9,7 @@ from cloakgp.data.merging import Inputs
 from cloakgp.gp import GP
 from cloakgp.kernels import EQ
 from cloakgp.model import arrays
-from cloakgp.model.build import smoother_for
+from cloakgp.model.gp import smoother_for
 
 KINDS = ["numpy", pytest.param("torch", marks=pytest.mark.torch)]
 

@@ -9,7 +9,7 @@ from cloakgp import GP
 from cloakgp.data import chunks
 from cloakgp.data.merging import distinct
 from cloakgp.kernels import EQ, Linear
-from cloakgp.model.build import MOST, downweighted, leverage
+from cloakgp.model.gp import MOST, downweighted, leverage
 
 RNG = np.random.default_rng(3)
 X = np.vstack([RNG.normal(size=(60, 2)), [[6.0, 6.0], [-7.0, 5.0]]])  # the last two stand alone

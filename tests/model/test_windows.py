@@ -48,7 +48,6 @@ def test_every_row_has_its_bounds_and_the_middle_as_its_mean(bounds, lower, uppe
     at = gp(bounds).at_rows(X)
     np.testing.assert_array_equal(at.windows, np.column_stack([lower, upper, lower + (upper - lower) / 2]))
     assert at.limits == (lower.min(), upper.max())
-    assert at.farthest == (upper - lower).max() / 2
 
 
 def test_the_mean_may_be_anything_beside_the_bounds():
@@ -56,7 +55,6 @@ def test_the_mean_may_be_anything_beside_the_bounds():
         at = gp((-3.0, 8.0), mean).at_rows(X)
         assert at.bounds == (-3.0, 8.0)
         np.testing.assert_array_equal(at.windows[:, 2], X[:, 0])
-        assert at.farthest == 8.0
 
 
 def test_numbers_that_all_rows_share_are_numbers_again():

@@ -33,7 +33,7 @@ from cloakgp.measure import measurement
 from cloakgp.measure.measurement import LAPLACE, Measurement
 from cloakgp.model.inducing import APPROXIMATIONS
 from cloakgp.private import room
-from cloakgp.release.function_planner import BOUNDS as FUNCTION_BOUNDS
+from cloakgp.release.planner import BOUNDS as FUNCTION_BOUNDS
 
 positive = st.floats(0.05, 20.0)
 KINDS = [*(f"predictions, {design}" for design in DESIGNS), *(f"function, {one}" for one in FUNCTION_BOUNDS)]
@@ -224,7 +224,7 @@ def test_planted_sensitivity_one_percent_too_small_is_caught(monkeypatch):
 
 def test_planted_bound_that_is_too_small_never_becomes_noise(monkeypatch):
     """A bound below what one row does move is refused, or the integers' own sensitivity is used."""
-    monkeypatch.setattr("cloakgp.release.function_planner._bound", lambda *args: 1e-3)
+    monkeypatch.setattr("cloakgp.release.planner._bound", lambda *args: 1e-3)
     for bound in ("infinity", "paper", "input-free", "varah"):
         with pytest.raises(ValueError, match="margin"):
             small_function_plan(bound)

@@ -47,7 +47,7 @@ from cloakgp import Plan, Release, binning, estimators
 from cloakgp.kernels import EQ
 from cloakgp.measure.statistics import Distance
 from cloakgp.private import outcomes, room
-from cloakgp.release.function_planner import BOUNDS as FUNCTION_BOUNDS
+from cloakgp.release.planner import BOUNDS as FUNCTION_BOUNDS
 
 pytestmark = pytest.mark.usefixtures("few_models")  # privacy does not depend on how well models are learned
 N = 12

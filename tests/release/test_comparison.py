@@ -46,7 +46,7 @@ def test_the_table_is_printed_framed_and_shown(compared):
     assert "Least expected error: posterior" in text
     frame = compared.to_frame()
     assert list(frame["design"]) == list(compared.plans)
-    assert "Comparison" in compared._repr_html_()
+    assert "Least expected error: posterior" in compared._repr_html_()
     assert compared.plans["mse"].to_frame()["expected_error"].to_numpy() == pytest.approx(
         compared.plans["mse"].expected_error
     )

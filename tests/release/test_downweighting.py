@@ -10,7 +10,7 @@ from cloakgp import GP
 from cloakgp.data import cells, chunks
 from cloakgp.data.merging import distinct
 from cloakgp.kernels import EQ
-from cloakgp.model.build import downweighted
+from cloakgp.model.gp import downweighted
 
 RNG = np.random.default_rng(5)
 X = np.concatenate([RNG.uniform(0, 10, 80).round(), [25.0]])[:, None]  # repeated, and one alone

@@ -74,7 +74,7 @@ def test_a_learned_model_goes_on_from_any_release(table, earlier):
     auto = AutoGP(BOUNDS, stages=1)
     second = auto.plan(X, given=[earlier], **AT).release(y)
     # Something is known of the mean: the noise level is measured.
-    assert second.stages[0].distance is not None
+    assert second.stages[0].spread is not None
     third = auto.plan(X, given=[second], **AT).release(y)
     assert len(third.plan.given) == 2  # what was given to the second counts too
     assert len(third.learned.posteriors[0]._released) == 3  # predictions are from all of them

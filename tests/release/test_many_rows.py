@@ -10,8 +10,7 @@ from cloakgp import AutoGP
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data import cells
 from cloakgp.release import encoding
-from cloakgp.release.opening import recover
-from cloakgp.release.plan import Plan
+from cloakgp.release.plan import Plan, recover_from
 
 BOUNDS, PROMISE = (0.0, 10.0), {"epsilon": 1.0, "delta": 1e-4}
 X_STAR = np.linspace(0.1, 0.9, 5)[:, None]
@@ -60,7 +59,7 @@ def test_what_was_answered_is_recovered_without_the_inputs(table, plan, tmp_path
     assert [one.kind for one in ledger.entries("people")] == ["created", "spent"]
     whole = plan.recover(ledger, entry, table[1])
     assert np.array_equal(unread.recover(ledger, entry).z, whole.z)
-    assert np.array_equal(recover(ledger, entry).z, whole.z)
+    assert np.array_equal(recover_from(ledger, entry).z, whole.z)
 
 
 def test_the_same_plan_from_a_memory_map(table, plan, tmp_path):

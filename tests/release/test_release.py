@@ -46,10 +46,9 @@ def test_a_number_is_no_file(make_plan, setting, tmp_path):
 
 
 def test_predictions_were_released_at_their_test_points_only(make_plan, setting):
-    plan = make_plan()
-    for asked in (plan.released_noise, plan.release(setting.y).released_at):
-        with pytest.raises(ValueError, match=r"X must be the plan's test points.*uncertainty"):
-            asked(setting.X_star + 1.0)
+    release = make_plan().release(setting.y)
+    with pytest.raises(ValueError, match=r"X must be the plan's test points.*uncertainty"):
+        release.released_at(setting.X_star + 1.0)
 
 
 def test_the_noise_elsewhere_is_known_also_with_a_variance_for_each_row(make_plan, setting):

@@ -16,14 +16,15 @@ from forging import X, Y, certificate, done, entry, part, rewrite, scale_noise, 
 
 from cloakgp import VerificationError, verify
 from cloakgp.measure import measurement, statistics
-from cloakgp.release import function_planner, opening, stages
-from cloakgp.release.reconstruction import offset
+from cloakgp.release import planner, stages
+from cloakgp.release.plan import release_of
+from cloakgp.release.readouts import offset
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason
 
 
 def plan_of(manifest, arrays):
-    return opening.release_of(manifest, arrays).plan
+    return release_of(manifest, arrays).plan
 
 
 def bound_and_numbers(manifest, arrays):
@@ -106,14 +107,14 @@ def coarse_lattice(path):
 
 def generous_reach(path):
     """A function whose reach is half as long again as its bound says."""
-    right = function_planner._measured
+    right = planner._measured
 
     def longer(*arguments):
         *rest, reach, jitter = right(*arguments)
         return *rest, reach * 1.5, jitter
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(function_planner, "_measured", longer)
+        patch.setattr(planner, "_measured", longer)
         forging.function(bound="exact")().release(Y).save(path)
     rewrite(path, lower_bound(1))
 
@@ -210,10 +211,7 @@ ALONE = {  # in which kind of file, and what is changed; or who writes it
     Reason.NOISE_FLOOR: coarse_lattice,
     Reason.OVERFLOW: ("mse", entry("z_0", 0, lambda v: 2**62)),
     Reason.MU: ("after another", words("given", 0, mu=lambda v: v * 0.9)),
-    Reason.DELTA: (
-        "after another",
-        done(words("given", 0, delta=0.009), certificate(before=[[1.0, 0.009]])),
-    ),
+    Reason.DELTA: ("after another", done(words("given", 0, delta=0.009), certificate(before=[[1.0, 0.009]]))),
     Reason.CALIBRATION: ("mse", certificate(epsilon=1.001)),
     Reason.FIGURE: ("mse", part(noise_scale=lambda v: v * (1 + 1e-15))),
     Reason.BELOW_BOUND: ("mse", lower_bound(2)),

@@ -225,7 +225,7 @@ class Planning:
         with public_work():
             foreseen = self._functions.get(question.key(*_PROMISED), make)
             made, scale = foreseen.plan, foreseen.noise_for(**question.promise)
-            noise = made.released_noise(where) * (scale / made.measurement.noise_scale)
+            noise = made.noise_at(where) * (scale / made.measurement.noise_scale)
             error, own = foreseen.read(scale)[1], np.sqrt(planner.smoother.posterior_variance)
             return Expected(made, where, noise, error, own).checked()
 

@@ -31,7 +31,7 @@ from cloakgp.files.labels import NAMES, Labels
 from cloakgp.ledger import Entry, LedgerError
 from cloakgp.ledger.balances import Terms, rounded_down
 from cloakgp.ledger.charging import Account
-from cloakgp.release import opening
+from cloakgp.release.plan import recover_from
 from cloakgp.release.settings import Settings
 from cloakgp.workflow import private_step
 from cloakgp.workflow.spending import Request, quote, request_name
@@ -193,7 +193,7 @@ class Releasing:
         """The release; from the ledger if `entry` paid for it before and all of it was answered."""
         with spending():
             if entry is not None and not ledger.is_unfinished(entry.number):
-                return self._releases.finish(record, opening.recover(ledger, entry.number))
+                return self._releases.finish(record, recover_from(ledger, entry.number))
         data = plan["settings"]["data"]
         # Nobody can put another table in the place of this one meanwhile: all that is public of it is
         # compared with what was planned, and outcomes are read from it.

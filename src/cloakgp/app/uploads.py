@@ -16,7 +16,7 @@ import shutil
 import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -171,11 +171,9 @@ class Uploads:
             problem.detail = str(problem.detail).replace(path.name, self._shown(path))
             raise
 
-    @contextmanager
-    def snapshot(self, name: str) -> Iterator[Path]:
+    def snapshot(self, name: str) -> AbstractContextManager[Path]:
         """A second name for a table, so that nobody can put another in its place meanwhile."""
-        with self._alone(self.path(name), name) as path:
-            yield path
+        return self._alone(self.path(name), name)
 
     @contextmanager
     def _alone(self, path: Path, name: str) -> Iterator[Path]:

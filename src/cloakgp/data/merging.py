@@ -81,13 +81,7 @@ def distinct(
     if len(X) > most or not isinstance(X, np.ndarray):
         return _distinct_in_passes(X, noise, windows, most)
     alone = isinstance(noise, float) and windows is None
-    return take(X, noise, group(X if alone else _table(X, noise, windows)), windows)
-
-
-def take(
-    X: FloatArray, noise: float | FloatArray, groups: Groups | None, windows: FloatArray | None = None
-) -> Inputs:
-    """The first row of each group."""
+    groups = group(X if alone else _table(X, noise, windows))
     if groups is None:
         return Inputs(X, noise, None, windows)
     first = groups.first

@@ -381,7 +381,8 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
     for name, (shape, number) in shapes.items():
         own = sizes
         if number is not None:
-            q = _measurements(arrays, number)
+            matrix = arrays.get(f"matrix_{number}")
+            q = arrays[f"reconstruction_{number}"].shape[1] if matrix is None else len(matrix)
             curves = 1 if GRID in manifest and number == "0" else n_curves(model)  # rows are counted first
             own = sizes | {"q": q, "z": curves * q + (stages[int(number)]["spread"] is not None)}
         expected = tuple(own[letter] for letter in shape)
@@ -395,9 +396,3 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
     if "rows_each" in arrays:
         fine = PEOPLE in manifest and (arrays["rows_each"] >= 1).all()
         _expect(bool(fine), "rows of each person are for people in cells, who have one at least")
-
-
-def _measurements(arrays: dict[str, Array], number: str) -> int:
-    """Of a stage: as many as its matrix has rows, or what is made of them has columns."""
-    matrix = arrays.get(f"matrix_{number}")
-    return int(arrays[f"reconstruction_{number}"].shape[1]) if matrix is None else len(matrix)

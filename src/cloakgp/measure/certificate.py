@@ -112,6 +112,11 @@ class Certificate:
         bound = "" if self.bound == "exact" else f", {self.bound} bound"
         return f"{self.design} design{bound}"
 
+    @property
+    def promise(self) -> str:
+        """What is promised, in a few words."""
+        return f"({self.epsilon:g}, {self.delta:g})-DP, unit {self.unit}"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
         lists = {"shares": list(self.shares), "before": [list(pair) for pair in self.before]}

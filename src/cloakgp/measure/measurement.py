@@ -29,12 +29,7 @@ from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.data.chunks import in_threads, steps
 from cloakgp.data.merging import Groups, Labels
 from cloakgp.data.people import People
-from cloakgp.measure.sensitivity import (
-    MOST_COUNTED,
-    largest_entry,
-    root_up,
-    squared_sensitivity,
-)
+from cloakgp.measure.sensitivity import MOST_COUNTED, largest_entry, root_up, squared_sensitivity
 from cloakgp.measure.statistics import MATRIX_BITS, Y_BITS, Limits, Statistic
 from cloakgp.measure.unit import OUTCOME, PERSON, Population, Unit
 
@@ -147,8 +142,7 @@ class Measurement:
     @property
     def column_sum(self) -> IntArray:
         """(q,) the sum of the columns over all rows of y."""
-        result: IntArray = self.matrix @ self.counts
-        return result
+        return np.asarray(self.matrix @ self.counts)
 
     @property
     def midpoint(self) -> IntArray:
@@ -182,8 +176,7 @@ class Measurement:
         width = self.upper - self.lower
         middle: Limits = self.lower + width / 2 - mean
         if not isinstance(middle, np.ndarray):
-            moved: FloatArray = middle * self.total
-            return moved
+            return np.asarray(middle * self.total)
         each = self.counts * (middle * (self.width / width))
         units = [math.fsum((row.astype(np.float64) * each).tolist()) for row in self.matrix]
         return np.ldexp(units, -self.matrix_bits)
@@ -377,11 +370,9 @@ def _absolute_sums(matrix: NDArray[Any], counts: NDArray[Any]) -> FloatArray:
         return np.asarray(abs(matrix.astype(np.float64)) @ counts)
 
     def work(some: slice) -> FloatArray:
-        sums: FloatArray = np.abs(matrix[:, some].astype(np.float64)) @ counts[some]
-        return sums
+        return np.asarray(np.abs(matrix[:, some].astype(np.float64)) @ counts[some])
 
-    total: FloatArray = sum(in_threads(work, list(steps(matrix.shape[1]))), np.zeros(len(matrix)))
-    return total
+    return np.asarray(sum(in_threads(work, list(steps(matrix.shape[1]))), np.zeros(len(matrix))))
 
 
 def integer_float_at_least(value: Fraction) -> int:

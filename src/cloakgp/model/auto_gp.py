@@ -105,12 +105,11 @@ def _pairs(seasons: Any) -> tuple[tuple[str | int, str | float], ...]:
     remedy = 'Such as {"date": ["week", "year"]}, or {0: 24.0} for a period in the unit of the first column.'
     if seasons is None:
         return ()
-    if not isinstance(seasons, Mapping):
+    if not isinstance(seasons, (Mapping, tuple)):
         raise ArgumentTypeError("seasons", "must say the periods of columns", type(seasons).__name__, remedy)
-    listed = {
-        name: [one] if isinstance(one, (str, int, float)) else list(one) for name, one in seasons.items()
-    }
-    pairs = tuple((name, period) for name, periods in listed.items() for period in periods)
+    listed = seasons.items() if isinstance(seasons, Mapping) else seasons  # a tuple of pairs is one's own
+    each = ((name, [one] if isinstance(one, (str, int, float)) else one) for name, one in listed)
+    pairs = tuple((name, period) for name, periods in each for period in periods)
     for name, period in pairs:
         if not isinstance(name, (str, int)) or (isinstance(period, str) and period not in PERIODS):
             expected = f"must be columns, and {', '.join(PERIODS)} or numbers as their periods"

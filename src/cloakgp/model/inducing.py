@@ -86,16 +86,11 @@ class Seen(NamedTuple):
     D: FloatArray  # (U,)
     n: FloatArray  # (U,): rows of y
 
-    @property
-    def information(self) -> FloatArray:
-        """(r, r) the sum of phi phi' / D over all rows of y."""
-        weighed = self.phi * np.sqrt(self.n / self.D)
-        total: FloatArray = wide_dots(weighed, weighed)
-        return total
-
     def left(self, phi: FloatArray) -> FloatArray:
         """(n,) variance that y leaves of what inducing inputs tell of f, where features are phi (r, n)."""
-        root = cholesky(np.eye(len(phi)) + self.information, lower=True, check_finite=False)
+        weighed = self.phi * np.sqrt(self.n / self.D)
+        # The sum of phi phi' / D over all rows of y is what they tell.
+        root = cholesky(np.eye(len(phi)) + wide_dots(weighed, weighed), lower=True, check_finite=False)
         white = solve_triangular(root, phi, lower=True, check_finite=False)
         return np.asarray(np.einsum("ij,ij->j", white, white))
 

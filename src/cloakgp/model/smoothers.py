@@ -59,10 +59,11 @@ Solver = Callable[[Kernel, float | FloatArray, FloatArray, FloatArray], Smoother
 """From kernel, noise, X and X* to the exact GP: on the processor, or on a GPU."""
 
 
-def blocks(n_rows: int) -> Iterator[slice]:
-    """Consecutive slices that cover the rows."""
-    for start in range(0, n_rows, BLOCK):
-        yield slice(start, min(start + BLOCK, n_rows))
+def blocks(n_rows: int, size: int | None = None) -> Iterator[slice]:
+    """Consecutive slices that cover the rows, of so many each; of `BLOCK` if nobody says."""
+    size = size or BLOCK
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
 
 
 class GivenGP:
@@ -182,7 +183,9 @@ class Merged(_Around):
 
     def __init__(self, kernel: Kernel, inputs: Inputs, X_star: FloatArray, solver: Solver) -> None:
         X, self._site, noise = sites(inputs)
-        super().__init__(solver(kernel, noise, X, X_star), len(inputs))
+        inner = solver(kernel, noise, X, X_star)
+        # What is solved on a device stays there; the rest is done here.
+        super().__init__(inner.on_host() if hasattr(inner, "on_host") else inner, len(inputs))
         self._n, self._own, self._noise = inputs.counts, inputs.variances, noise
         self._share = noise[self._site] / self._own
         self.cross = self._inner.cross[self._site] * self._n[:, None]

@@ -8,7 +8,6 @@ Nothing private comes here: a plan needs no y.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +17,7 @@ import torch
 from cloakgp.core.checks import FloatArray
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.arrays import column_dots, on_host
-from cloakgp.model.smoothers import NOT_PSD, Rows, check_covariance, jitters, sample
+from cloakgp.model.smoothers import NOT_PSD, Rows, blocks, check_covariance, jitters, sample
 
 Tensor = Any  # torch.Tensor, which mypy knows only where torch is installed
 
@@ -50,7 +49,7 @@ class TorchExactGP:
         some: list[Tensor] = [sample(X), sample(X_star)]
         check_sample(self._kernel, some[0])
         check_sample(self._kernel, torch.cat(some))
-        self.cross = torch.cat([self._kernel(X[rows], X_star) for rows in _blocks(self.n_rows)])
+        self.cross = torch.cat([self._kernel(X[rows], X_star) for rows in blocks(self.n_rows, BLOCK)])
         self.scale = float((self._kernel.diag(X) + self._noise).mean())
         factor, self.jitter = self._factor()
         half = torch.linalg.solve_triangular(factor, self.cross, upper=False)
@@ -65,7 +64,7 @@ class TorchExactGP:
     def times_covariance(self, B: Tensor) -> Tensor:
         """B (Kff + S)."""
         product = B * self._noise
-        for rows in _blocks(self.n_rows):
+        for rows in blocks(self.n_rows, BLOCK):
             kept = self._covariance
             before, corner = (
                 self._strip(rows) if kept is None else (kept[rows, : rows.start], kept[rows, rows])
@@ -109,7 +108,7 @@ class TorchExactGP:
 
     def _fill(self, gram: Tensor) -> None:
         """Kff up to its diagonal; what is above the blocks there is left as it was."""
-        for rows in _blocks(self.n_rows):
+        for rows in blocks(self.n_rows, BLOCK):
             gram[rows, : rows.start], gram[rows, rows] = self._strip(rows)
 
     def _strip(self, rows: slice) -> tuple[Tensor, Tensor]:
@@ -159,8 +158,3 @@ def cholesky_in_place(matrix: Tensor) -> bool:
     failed = torch.empty((), dtype=torch.int32, device=matrix.device)
     torch.linalg.cholesky_ex(matrix, out=(matrix, failed))
     return not failed.item()
-
-
-def _blocks(n: int) -> Iterator[slice]:
-    for start in range(0, n, BLOCK):
-        yield slice(start, min(start + BLOCK, n))

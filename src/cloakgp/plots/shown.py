@@ -101,12 +101,6 @@ def expect_one_curve(shown: Any) -> None:
         )
 
 
-def predict_at(release: Release, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Prediction and its std; of a function that hides its inputs, its values and the std of their noise."""
-    mean, std = release.predict(X, return_std=True) if release.plan.denoises else release.released_at(X)
-    return mean, std
-
-
 # Words
 
 

@@ -305,8 +305,11 @@ def _over(middle: FloatArray, axes: Plane, across: FloatArray, up: FloatArray) -
 
 
 def _predicted(release: Release, X: FloatArray, which: int | None) -> tuple[FloatArray, FloatArray]:
-    """Prediction and its total std, of one class if there are several."""
-    mean, std = shown.predict_at(release, X)
+    """Prediction and its total std, of one class if there are several.
+
+    Of a function that hides its inputs, its values and the std of their noise.
+    """
+    mean, std = release.predict(X, return_std=True) if release.plan.denoises else release.released_at(X)
     return (mean, std) if which is None else (mean[:, which], std[:, which])
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
@@ -28,13 +28,10 @@ from cloakgp.core.errors import ArgumentError
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.data.columns import Columns
 from cloakgp.data.inputs import as_points
-from cloakgp.data.merging import Inputs, take
+from cloakgp.data.merging import Inputs
 from cloakgp.measure.measurement import Measurement
-from cloakgp.model.build import smoother_for
+from cloakgp.model.gp import GaussianProcess, smoother_for
 from cloakgp.model.inducing import Features
-
-if TYPE_CHECKING:
-    from cloakgp.model.gp import GaussianProcess
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,37 +131,9 @@ class Links:
         return np.asarray(self.rows(X) @ self.weights)
 
 
-def links(
-    gp: GaussianProcess,
-    X: Any,
-    measurements: Sequence[Measurement],
-    slopes: Sequence[float | FloatArray] | None = None,
-    inputs: Inputs | None = None,
-) -> Links:
-    """For measurements of the same data, stacked; `slopes` say how far each group's outcome moves them.
-
-    `inputs` are what the measurements have a column for; if absent, X without its repetitions.
-    """
-    each = slopes or [1.0] * len(measurements)
-    groups = measurements[0].groups
-    if inputs is not None or all(m.groups is groups or _same(m, measurements[0]) for m in measurements):
-        parts = [m.real_matrix() * slope for m, slope in zip(measurements, each, strict=True)]
-    else:  # one counts the rows singly
-        groups = None
-        parts = [
-            m.by_row() * (slope if isinstance(slope, float) else slope[m.labels])
-            for m, slope in zip(measurements, each, strict=True)
-        ]
-    B = parts[0] if len(parts) == 1 else np.vstack(parts)
-    if inputs is None:
-        inputs = take(X, gp.noise, groups)
+def links(gp: GaussianProcess, inputs: Inputs, B: FloatArray) -> Links:
+    """For measurements B of the outcomes at these inputs."""
     return (_exact if gp.inducing is None else _sparse)(gp, inputs, B)
-
-
-def _same(one: Measurement, other: Measurement) -> bool:
-    if one.groups is None or other.groups is None:
-        return one.groups is other.groups
-    return np.array_equal(one.groups.labels, other.groups.labels)
 
 
 def _exact(gp: GaussianProcess, inputs: Inputs, B: FloatArray) -> Links:
@@ -216,17 +185,14 @@ class Posterior:
     def __init__(
         self,
         gp: GaussianProcess,
-        X: Any,
         released: Sequence[Measured],
-        lines: Sequence[Line | None] | None = None,
-        inputs: Inputs | None = None,
+        lines: Sequence[Line | None],
+        inputs: Inputs,
         columns: Columns | None = None,
     ) -> None:
-        self.columns = columns
-        self.gp, self.X, self._inputs = gp, X, inputs
-        self._released = released
-        self._lines = [None] * len(released) if lines is None else lines
-        self.n_columns = (inputs.X if X is None and inputs is not None else X).shape[1]
+        self.gp, self._inputs, self.columns = gp, inputs, columns
+        self._released, self._lines = released, lines
+        self.n_columns = inputs.X.shape[1]
 
     def __getstate__(self) -> dict[str, Any]:
         """Without links, which are functions: they are made again when they are asked for."""
@@ -234,8 +200,9 @@ class Posterior:
 
     @cached_property
     def _links(self) -> Links:
-        slopes = [1.0 if line is None else line.slope for line in self._lines]
-        return links(self.gp, self.X, [m for m, _ in self._released], slopes, self._inputs)
+        each = zip(self._released, self._lines, strict=True)
+        parts = [m.real_matrix() * (1.0 if line is None else line.slope) for (m, _), line in each]
+        return links(self.gp, self._inputs, parts[0] if len(parts) == 1 else np.vstack(parts))
 
     @cached_property
     def _noise(self) -> FloatArray:
@@ -293,7 +260,7 @@ class Posterior:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
         X = as_points(X, "X", self.n_columns, self.columns)
         extra = observation(include_noise, lambda: self.gp.noise_at(X))
-        prior = self.gp.mean_at(X)
+        prior = self.gp.mean(X) if callable(self.gp.mean) else self.gp.mean
         if return_cov:
             parts = [(rows @ self._moving, rows @ self._explaining.T) for _, rows in self._linked(X)]
             moved, explained = (np.concatenate(each) for each in zip(*parts, strict=True))

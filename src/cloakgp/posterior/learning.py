@@ -18,7 +18,6 @@ import numpy as np
 
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
-from cloakgp.core.errors import ArgumentError
 from cloakgp.core.progress import Progress
 from cloakgp.data.blas import one_blas_thread
 from cloakgp.data.chunks import one_by_one
@@ -189,10 +188,7 @@ class Learned:
 
 def check_level(level: Any) -> float:
     """The share that an interval is to hold."""
-    share: float = checks.positive(level, "level", "Such as 0.95.")
-    if not share < 1:
-        raise ArgumentError("level", "must be below 1", repr(level), "Such as 0.95.")
-    return share
+    return checks.number(level, "level", above=0.0, below=1.0, remedy="Such as 0.95.")
 
 
 def mixture_quantiles(weights: FloatArray, means: FloatArray, stds: FloatArray, level: float) -> FloatArray:

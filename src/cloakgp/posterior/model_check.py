@@ -99,20 +99,16 @@ def check_posterior(
 
 
 @one_blas_thread()
-def check_mixture(posteriors: tuple[Posterior, ...], weights: FloatArray) -> ModelCheck:
+def check_mixtures(curves: tuple[tuple[Posterior, ...], ...], weights: FloatArray) -> ModelCheck:
     """The same of a mixture that was learned: by its models' residuals, on average.
 
-    The models were learned from the same numbers, so that the check is milder than for one that was set.
+    The models were learned from the same numbers, so that the check is milder than for one that was set. Of
+    several classes, the one that fits worst, its p-value times their number (Bonferroni).
     """
-    p_value, ratio = (weights @ np.array([residual_check(one) for one in posteriors])).tolist()
+    each = (weights @ np.array([residual_check(one) for one in own]) for own in curves)
+    p_value, ratio = min(one.tolist() for one in each)
+    p_value = min(1.0, len(curves) * p_value)
     return ModelCheck(p_value >= RARE, p_value, ratio, None, None)
-
-
-def check_mixtures(curves: tuple[tuple[Posterior, ...], ...], weights: FloatArray) -> ModelCheck:
-    """The same of several classes: the one that fits worst, its p-value times their number (Bonferroni)."""
-    worst = min((check_mixture(own, weights) for own in curves), key=lambda one: one.p_value)
-    p_value = min(1.0, len(curves) * worst.p_value)
-    return replace(worst, fits=p_value >= RARE, p_value=p_value)
 
 
 def residual_check(posterior: Posterior) -> tuple[float, float]:

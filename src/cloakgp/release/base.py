@@ -15,6 +15,8 @@ from cloakgp import testing
 from cloakgp.core.accounting import Event
 from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.data.columns import Columns
+from cloakgp.data.inputs import TableRows
+from cloakgp.data.people import People
 from cloakgp.files import container
 from cloakgp.ledger import charging
 from cloakgp.ledger.balances import Reads
@@ -61,7 +63,13 @@ class PlanBase(ABC, Generic[Released]):
     certificate: Any
     columns: Columns | None
     """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+    rows: TableRows | None
+    """Which rows of the table count, and what they are called."""
+    people: People | None
+    """Who has which rows, if the promise is to each person; None if it is to each row."""
 
+    stages: ClassVar[int] = 1
+    """How many answers the cost pays for."""
     _result: ClassVar[Any]
     """What comes out: made of the plan, noisy integers and a receipt."""
 
@@ -69,11 +77,6 @@ class PlanBase(ABC, Generic[Released]):
     @abstractmethod
     def cost(self) -> Event:
         """What a release will spend, for :mod:`cloakgp.core.accounting` and a ledger."""
-
-    @property
-    def stages(self) -> int:
-        """How many answers the cost pays for."""
-        return 1
 
     @property
     @abstractmethod
@@ -93,7 +96,7 @@ class PlanBase(ABC, Generic[Released]):
     @property
     def partition(self) -> str:
         """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
-        return ""
+        return "" if self.people is None else self.people.digest
 
     @property
     def delta(self) -> float:

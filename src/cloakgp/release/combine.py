@@ -85,8 +85,6 @@ def combine(
                 "given=. If each is about other people, say same_data=False."
             )
             raise ArgumentTypeError(name, "must be of one stage that stands alone", remedy=remedy)
-        if not len(plan.inputs):
-            raise ArgumentError(name, "must show its inputs X, which combining needs")
         if any(_same(release.stages, other.stages) for other in releases[:i]):
             raise ArgumentError("releases", "must be different; one is given twice, and would count twice")
         if not _alike(_rows_of(plan), _rows_of(first)):
@@ -99,7 +97,7 @@ def combine(
             raise ArgumentError("releases", expected)
     rule = replace(first, columns=common(release.plan.columns for release in releases))
     stages = [release.stages[0] for release in releases]
-    return posterior_of(first.gp, rule, stages, None if first.cells is None else first.inputs)
+    return posterior_of(first.gp, rule, stages, first.inputs)
 
 
 def _rows_of(plan: Plan) -> tuple[Any, ...]:
@@ -137,6 +135,10 @@ def as_list(releases: Any, name: str) -> list[Any]:
 def _check_release(release: Any, name: str, private: bool = False) -> None:
     if not isinstance(release, Release):
         raise ArgumentTypeError(name, "must be a release", type(release).__name__)
+    if not len(release.plan.inputs):
+        expected = "must show its inputs X, which say where its rows are"
+        remedy = "Ask its custodian for one that does, or for one in stages (AutoGP), which holds enough."
+        raise ArgumentError(name, expected, "a release that hides them", remedy)
     if private and release.certificate.insecure:
         remedy = "Its noise came from a seed, so that what follows from it would not be private either."
         raise ArgumentError(name, "must be a private release", "an INSECURE one", remedy)
@@ -146,12 +148,7 @@ def _check_release(release: Any, name: str, private: bool = False) -> None:
 
 
 def earlier_releases(
-    releases: Any,
-    X: FloatArray,
-    groups: Groups | None,
-    unit: Unit,
-    partition: str,
-    outcome: Outcome,
+    releases: Any, X: FloatArray, groups: Groups | None, unit: Unit, partition: str, outcome: Outcome
 ) -> tuple[Given, ...]:
     """What each release promised and answered; or an error that says why it cannot be taken into account."""
     found: list[Given] = []
@@ -242,14 +239,6 @@ def _as_set(release: Any, name: str) -> _Set:
     if rule.outcome.link is not None:
         remedy = "Predict from each, and weigh the predictions by their std."
         raise ArgumentError(name, "must be of real outcomes to be combined", rule.outcome.name, remedy)
-    if not len(rule.inputs):
-        raise ArgumentError(
-            name,
-            "must show its inputs X, which say where its rows are",
-            "a release that hides them",
-            "Ask its custodian for one that shows them, or for one in stages (AutoGP), which holds enough of "
-            "them whatever its size.",
-        )
     paid = {given.dataset for given in rule.given if given.dataset is not None}
     paid |= set() if release.receipt is None else {release.receipt.dataset}
     inputs = replace(rule.inputs, noise=rule.factor * np.ones(len(rule.inputs)), windows=None)

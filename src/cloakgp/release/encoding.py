@@ -34,6 +34,7 @@ from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, Prior, Settin
 from cloakgp.model.inducing import APPROXIMATIONS
 from cloakgp.model.outcome import outcome_named
 from cloakgp.model.windows import RowMeans, evaluated
+from cloakgp.release.readouts import rows_of_function
 from cloakgp.release.stages import Given, Rule, Stage, grid_inputs
 
 _CELLS = {"cells": "centres", "scale": "scale", "counts": "counts", "means": "means", "spreads": "spreads"}
@@ -163,9 +164,8 @@ def _model_words(rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays |= {"mean_rows": mean.rows, "mean_star": mean.star}
     if not isinstance(gp.noise, float):
         arrays["noise"] = gp.noise
-    words["kernel"], words["approximation"] = gp.kernel.to_spec(), gp.approximation
-    if rule.support is None:
-        words["approximation"] = None
+    words["kernel"] = gp.kernel.to_spec()
+    words["approximation"] = None if rule.support is None else gp.approximation
     words["noise"] = gp.noise if isinstance(gp.noise, float) else PER_ROW
     words["mean"] = mean if isinstance(mean, float) else PER_ROW
     return words, arrays
@@ -242,7 +242,7 @@ def _rule(manifest: dict[str, Any], arrays: dict[str, Array], c: Certificate, ke
     elif X is None:
         inputs = Inputs(star[:0], 0.0, None)
     elif prior.gp is not None and alone:
-        inputs = _merged(prior.gp, X, c)
+        inputs = rows_of_function(prior.gp, X, c.parts[0].bound)
     else:
         inputs = distinct(X, rows_each(people))
     return Rule(
@@ -265,12 +265,6 @@ def _rule(manifest: dict[str, Any], arrays: dict[str, Array], c: Certificate, ke
         outcome=outcome_named(manifest["model"]["outcome"], manifest["model"]["classes"]),
         population=population,
     )
-
-
-def _merged(gp: GaussianProcess, X: FloatArray, c: Certificate) -> Inputs:
-    """Equal rows once, unless a function's bound looks at all of them."""
-    exact = c.parts[0].bound == "exact"
-    return distinct(X, gp.noise, gp.windows) if exact else Inputs(X, gp.noise, None)
 
 
 def _cells(manifest: dict[str, Any], arrays: dict[str, Array], categories: tuple[int, ...]) -> Cells:

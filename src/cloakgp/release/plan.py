@@ -60,11 +60,9 @@ class Plan(Rule):
     """What it was asked for; None if it was read from a file, and is not to be released from."""
 
     @classmethod
-    def of(cls, rule: Rule, first: Stage, question: Settings | None = None) -> Plan:
+    def of(cls, rule: Rule, first: Stage) -> Plan:
         """By this rule, with this first stage."""
-        return cls(
-            **{one.name: getattr(rule, one.name) for one in fields(Rule)}, first=first, question=question
-        )
+        return cls(**{one.name: getattr(rule, one.name) for one in fields(Rule)}, first=first)
 
     @property
     def rule(self) -> Plan:
@@ -76,7 +74,7 @@ class Plan(Rule):
     @property
     def hides_inputs(self) -> bool:
         """Whether it is made not to show the inputs."""
-        return self.grid is not None or (self.function is not None and self.X is None)
+        return self.grid is not None or not self.denoises
 
     @property
     def shown_inputs(self) -> FloatArray:
@@ -169,8 +167,7 @@ class Plan(Rule):
         """(P, P) covariance of the privacy noise over the test points, in what is read directly."""
         matrix = self.reconstruction if self.function is None else self.function.weights(self.X_star)
         scaled = self.measurement.noise_scale * matrix
-        cov: FloatArray = scaled @ scaled.T
-        return cov
+        return np.asarray(scaled @ scaled.T)
 
     @property
     def reconstruction(self) -> FloatArray:
@@ -183,10 +180,6 @@ class Plan(Rule):
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that predictions at `X` will have, or a function; public and free."""
         return self.first.readout.noise_at(self, X)
-
-    def released_noise(self, X: Any) -> FloatArray:
-        """(n,) std of the privacy noise in what is released at `X`: at test points, or of a function."""
-        return self.first.readout.released_noise(self, X)
 
     # What a ledger is told
 
@@ -244,7 +237,7 @@ class Plan(Rule):
 
     def shown(self) -> Plan:
         """The plan as published: without its matrix, which shows X, where X is not to be shown."""
-        if self.function is None or self.X is not None or not self.measurement.matrix.size:
+        if self.denoises or not self.measurement.matrix.size:
             return self
         bare = replace(self.measurement, matrix=frozen(self.measurement.matrix[:, :0]), groups=None)
         bare = replace(bare, declared=self.measurement.sensitivity())
@@ -530,16 +523,13 @@ class Plan(Rule):
         )
 
     def _repr_html_(self) -> str:
-        more = {"noise_std": self.noise_std} if self.alone else {}
-        more |= {} if self.function is not None else {"expected_error": self.expected_error}
-        facts = showing.facts(self.certificate, self.columns, self.X_star, **more)
-        return showing.page("Plan", facts | {"design": self.certificate.how}, False)
+        return showing.html(self, self.certificate)
 
     def __repr__(self) -> str:
         c, error = self.certificate, self.noise_std if self.alone else self.expected_error
         what = "noise std" if self.alone else "expected error"
         return (
-            f"<Plan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.how}, {c.n_rows} rows, "
+            f"<Plan: {c.promise}, {c.how}, {c.n_rows} rows, "
             f"{len(error)} test points, {what} {error.min():.3g} to {error.max():.3g}>"
         )
 
@@ -563,3 +553,46 @@ def plan_alone(
         first=Stage(m, readout=readout),
         **where,
     )
+
+
+# From files and ledgers
+
+
+def load_release(path: str | os.PathLike[str], kernel: Any = None, mean: Any = None) -> Release:
+    """Read a release file. Nothing in it is executed.
+
+    Parameters
+    ----------
+    path : path
+    kernel : callable, optional
+        The kernel, needed for new predictions if the file was made with a custom one, which no file can hold.
+    mean : callable, optional
+        The prior mean, needed for new predictions if it was a function of X, which no file can hold either:
+        it has its values at X and at the test points only.
+
+    Returns
+    -------
+    Release
+    """
+    manifest, arrays, _ = reading.read(path)
+    return release_of(manifest, arrays, kernel, mean)
+
+
+def release_of(
+    manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any = None, mean: Any = None
+) -> Release:
+    """The release that a manifest and arrays describe which fit the schema."""
+    plan = Plan.of(*encoding.plan_parts(manifest, arrays, kernel, mean))
+    return Release(plan, *encoding.release_parts(manifest, arrays, plan))
+
+
+def recover_from(ledger: Any, entry: int) -> Release:
+    """What an entry of the ledger paid for, from the ledger alone, if all or some of it was answered.
+
+    The plan that was charged for lies in the ledger. It was read from there, so it cannot meet y: stages that
+    were not answered are left to ``plan.recover``, with a plan that was made from the table.
+    """
+    kept = as_ledger(ledger).charged_plan(entry)
+    if kept is None:
+        raise ArgumentError("entry", "must have paid for a release of predictions or of a function")
+    return Plan.from_charged(kept).recover(ledger, entry)

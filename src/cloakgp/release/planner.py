@@ -1,14 +1,20 @@
-"""Many plans over the same inputs and test points: what does not depend on the promise is done once."""
+"""Plans of one stage, for a model that is set: of predictions at test points, or of the whole function.
+
+Of many plans over the same inputs and test points, what does not depend on the promise is done once.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from cloakgp import designs
 from cloakgp.core import calibration as calibrate
@@ -26,32 +32,40 @@ from cloakgp.designs import DESIGNS, VOLUME
 from cloakgp.designs.any_noise import AnyNoise
 from cloakgp.designs.posterior import denoising
 from cloakgp.designs.solution import Solution
-from cloakgp.measure.certificate import certify_one, designed
+from cloakgp.measure.certificate import CLOSED_FORM, certify_one, designed
 from cloakgp.measure.measurement import measurement_of
 from cloakgp.measure.statistics import Inside, Limits
 from cloakgp.model.arrays import Array, column_dots, like, on_host
-from cloakgp.model.build import downweighted, on_torch, smoother_for, torch_device
+from cloakgp.model.gp import GaussianProcess, downweighted, on_torch, smoother_for, torch_device
 from cloakgp.model.inducing import scale_of
-from cloakgp.model.smoothers import Rescaled, Smoother, blocks
+from cloakgp.model.smoothers import Rescaled, Smoother, blocks, check_covariance, gentle_cholesky, sites
 from cloakgp.model.windows import check_variance
 from cloakgp.posterior.conditioning import links
-from cloakgp.release.comparison import Comparison
+from cloakgp.release import showing
 from cloakgp.release.plan import Plan, plan_alone
-from cloakgp.release.readouts import Means
-from cloakgp.release.reconstruction import largest_bias, noise_objective, offset, relative_weights
+from cloakgp.release.readouts import (
+    FUNCTION,
+    Function,
+    Means,
+    largest_bias,
+    noise_objective,
+    offset,
+    relative_weights,
+    rows_of_function,
+)
 from cloakgp.release.settings import Settings
 
-if TYPE_CHECKING:
-    from cloakgp.model.gp import GaussianProcess
+BOUNDS = ("exact", "infinity", "paper", "input-free", "varah")
+HIDES_INPUTS = ("input-free", "varah")
+"""Bounds on how far one row can move a function that do not look at the inputs."""
+UNBIASED = 1e-3  # share of the bounds' width up to which a function counts as the GP's own mean
+_RANK_CUT = 1e-11  # relative to the largest k(x, x)
 
 
 @dataclass(frozen=True, eq=False)
 class Preview:
     """What to expect of a plan, about: its own numbers differ by what rounding to integers does."""
 
-    epsilon: float
-    delta: float
-    design: str
     noise_std: FloatArray
     """(P,) std of the privacy noise in what is released at each test point."""
     expected_error: FloatArray
@@ -60,11 +74,80 @@ class Preview:
     """(P,) the GP's own std."""
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Plans for the same promise that differ in their design. Made by :meth:`GP.compare`; print it.
+
+    What is released has privacy noise; what a reader uses is denoised. Designs differ in both, and only the
+    second is worth comparing them by.
+    """
+
+    plans: dict[str, Plan]
+    """By design."""
+
+    @property
+    def best(self) -> str:
+        """The design whose predictions have the least mean squared error."""
+        return min(self.plans, key=lambda design: _rms(self.plans[design], "expected_error"))
+
+    def table(self) -> dict[str, list[Any]]:
+        """A column of designs, and for each what to expect of it over the test points."""
+        return {
+            "design": list(self.plans),
+            "expected_error": [_rms(plan, "expected_error") for plan in self.plans.values()],
+            "worst_expected_error": [float(plan.expected_error.max()) for plan in self.plans.values()],
+            "noise_std": [_rms(plan, "noise_std") for plan in self.plans.values()],
+            "worst_noise_std": [float(plan.noise_std.max()) for plan in self.plans.values()],
+            "unbiased": [plan.certificate.unbiased for plan in self.plans.values()],
+        }
+
+    @property
+    def without_privacy(self) -> float:
+        """Root mean square of the error that would remain if y itself were published."""
+        return _rms(next(iter(self.plans.values())), "gp_std")
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The same as a table of pandas, polars or pyarrow."""
+        return showing.framed({name: np.array(values) for name, values in self.table().items()}, backend)
+
+    def lines(self) -> list[list[str]]:
+        """The table in words, a heading first."""
+        head = ["design", "expected error", "at worst", "released noise", "at worst"]
+        each = zip(*list(self.table().values())[:5], strict=True)
+        return [head] + [[name, *(f"{number:.4g}" for number in numbers)] for name, *numbers in each]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said about the table."""
+        return [
+            f"Least expected error: {self.best}. Without privacy it would be {self.without_privacy:.4g}.",
+            "Expected error is of the denoised prediction, privacy and model together, if the model is "
+            "right; released noise is of the released mean.",
+        ]
+
+    def __str__(self) -> str:
+        rows = self.lines()
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        shown = ["  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join([*(line.rstrip() for line in shown), *self.notes])
+
+    def _repr_html_(self) -> str:
+        return showing.html(self)
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {', '.join(self.plans)}; least expected error: {self.best}>"
+
+
+def _rms(plan: Plan, name: str) -> float:
+    values: FloatArray = getattr(plan, name)
+    return float(np.sqrt(np.average(values**2, weights=plan.weights)))
+
+
 class Foreseen:
     """What a plan's reader is to expect, whatever the promise: all but the size of the noise."""
 
     def __init__(self, plan: Plan, X_star: FloatArray) -> None:
-        found = links(plan.gp, plan.X, [plan.measurement], inputs=plan.inputs)
+        found = links(plan.gp, plan.inputs, plan.measurement.real_matrix())
         self.plan, self.known = plan, plan.gp.kernel.diag(X_star)
         self.covariance, self.cross = found.covariance, found.at(X_star)
 
@@ -233,7 +316,7 @@ class Planner:
             gain, error = foreseen.read(scale)
             released = plan.reconstruction if plan.certificate.unbiased else gain
             noise = frozen(scale * np.linalg.norm(released, axis=1))
-        return Preview(epsilon, delta, design, noise, error, plan.gp_std)
+        return Preview(noise, error, plan.gp_std)
 
     def _planned(self, chosen: Settings, expected_mu: float) -> Plan:
         design, calibration = chosen.design, chosen.calibration
@@ -304,22 +387,13 @@ class Planner:
         return frozen(np.sqrt(np.maximum(on_host(smoother.posterior_variance + left), 0.0)))
 
     @named
-    def compare(
-        self,
-        *,
-        epsilon: float,
-        delta: float | None = None,
-        designs: Sequence[str] | None = None,
-        calibration: str = "analytic",
-        gap: float = 0.01,
-    ) -> Comparison:
-        """Plans of several designs side by side, as :meth:`GP.compare` makes them."""
+    def compare(self, *, designs: Sequence[str] | None = None, **promise: Any) -> Comparison:
+        """Plans of several designs side by side; `promise` has other arguments of :meth:`plan`."""
         wanted = DESIGNS if designs is None else [checks.choice(one, "designs", DESIGNS) for one in designs]
         if not wanted:
             raise ArgumentError(
                 "designs", "must name at least one", remedy=f"There are {', '.join(DESIGNS)}."
             )
-        promise: Any = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "gap": gap}
         plans: dict[str, Plan] = {}
         with Progress("comparing designs", len(wanted)) as progress:
             for design in wanted:
@@ -344,3 +418,171 @@ class Planner:
     @cached_property
     def _posteriors(self) -> AnyNoise:
         return AnyNoise(self.scaled, self.weights, self.widest**2)
+
+
+# The whole function
+
+
+def make_function_plan(gp: GaussianProcess, chosen: Settings, table: PublicInputs) -> Plan:
+    """The whole function, to be asked anywhere, and as often as anybody likes, after one spend.
+
+    The GP's posterior mean lies in the span of k(., x_i), so the whole function is one more set of
+    measurements of y (lemma 7 of ``docs/proofs.md``). With Z the inputs that span it (chosen by pivoted
+    Cholesky: far fewer than N for a smooth kernel) and K_ZZ = R'R,
+
+        B = R^-T K_ZX (Kff + S)^-1,      f(x) = m0 + k(x, Z) R^-1 B (y - m0),
+
+    and the norm of column i of B is how far row i of y can move the function in the kernel's own
+    space: the sensitivity of the paper's "standard" method, exactly, where the paper has bounds.
+    """
+    gp.check_real("a function release")
+    if gp.inducing is not None:
+        raise ValueError(
+            "inducing: a function release needs an exact GP. Leave inducing out, or use plan(), whose "
+            "release also predicts anywhere."
+        )
+    bound, calibration = checks.choice(chosen.bound, "bound", BOUNDS), chosen.calibration
+    X, basis, hidden = table.X, chosen.basis, bound in HIDES_INPUTS
+    gp.check_rows(len(X))
+    shared = table.shared(len(X))
+    n = len(X) if shared is None else shared.n_people
+    epsilon, delta = calibrate.promise(chosen.epsilon, chosen.delta, n)
+    calibrate.calibrate(epsilon, delta, calibration)
+    if basis is not None:
+        basis = as_points(basis, "basis", X.shape[1], table.columns)
+    low, high = gp.one_pair("a function release")
+    _check(gp, chosen, shared is not None)
+    if shared is not None:
+        gp = replace(gp, noise=for_people(gp.noise, shared, chosen.within))
+    outcome_std = max(high - low, float(np.sqrt(np.min(gp.noise))))
+    for points in (None if hidden else X, basis):  # a refusal would tell of hidden inputs
+        if points is not None:
+            check_variance(gp.kernel.diag(points), outcome_std)
+    gp = downweighted(gp, distinct(X, gp.noise))
+    inputs = rows_of_function(gp, X, bound)
+    B, R, points, exact, reach, jitter = _measured(gp, inputs, basis, bound, chosen.margin)
+    if exact > reach * (1 + 1e-9):
+        raise ValueError(
+            "margin: the inputs do not keep the promised margin (they are closer together than it says), "
+            "so its bound would not protect y. Promise a smaller margin, or use bound='input-free'."
+        )
+    mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
+    rows: Any = {"groups": inputs.groups, "people": shared}
+    rows |= {"full_scale": bound != "exact", "hide_inputs": hidden}
+    m = measurement_of(B / reach, Inside(low, high), epsilon, delta, mu, **rows)
+    variance = (reach * m.noise_scale) ** 2
+    reconstruction = frozen(solve_triangular(R, np.eye(len(R))) * reach)
+    found: Any = {"lower_bound": variance, "jitter": 0.0, "bias": 0.0}
+    if not hidden:
+        # The largest error at the points themselves, noise aside.
+        matrix = np.asarray(gp.kernel(points)) @ reconstruction
+        bias = largest_bias(gp, smoother_for(gp, inputs, points), m, matrix)
+        best = variance * min(1.0, (exact / reach) ** 2)
+        found = {"lower_bound": best, "jitter": jitter, "bias": bias}
+    part = designed(m, bound=bound, objective=variance, iterations=0, status=CLOSED_FORM, **found)
+    unbiased = not hidden and found["bias"] <= UNBIASED * (high - low)
+    made = plan_alone(
+        gp,
+        m,
+        Function(gp, points, reconstruction, reach),
+        certify_one(m, mu, part, calibration=calibration, design=FUNCTION, unbiased=unbiased),
+        X=None if hidden else X,
+        inputs=Inputs(points[:0], 0.0, None) if hidden else inputs,
+        X_star=points,
+        weights=frozen(np.ones(len(points))),
+        within=chosen.within,
+        columns=table.columns,
+        rows=table.rows,
+    )
+    return chosen.attach(made, basis=basis)
+
+
+def _check(gp: GaussianProcess, chosen: Settings, people: bool) -> None:
+    """Raise unless the options go together with the bound."""
+    bound, hidden, (low, high) = chosen.bound, chosen.bound in HIDES_INPUTS, gp.limits
+    adds = "That bound is on what one row can do; bound='exact' adds up a person's rows."
+    cover = "Inputs are not to be shown then: give public points that cover where queries will be made."
+    follow = "Its variances follow from X and would be in the file, and X is not to be shown."
+    for wrong, name, expected, remedy in (
+        (people and bound != "exact", "people", "must be left out", adds),
+        (hidden and chosen.basis is None, "basis", "must be given", cover),
+        (hidden and not low <= gp.level <= high, "mean", "must lie within the bounds", "Give GP another."),
+        (hidden and gp.downweight is not None, "downweight", "must be None", follow),
+    ):
+        if wrong:
+            raise ArgumentError(name, f"{expected} for bound={bound!r}", remedy=remedy)
+    if (chosen.margin is not None) != (bound == "varah"):
+        raise ArgumentError("margin", "must be given for bound='varah', and only for that")
+
+
+def _measured(
+    gp: GaussianProcess, inputs: Inputs, basis: Any, bound: str, margin: Any
+) -> tuple[FloatArray, FloatArray, FloatArray, float, float, float]:
+    """B, R and points as above; how far one row can move the function, the bound on that, and the jitter."""
+    everything = inputs.X, np.arange(len(inputs)), inputs.variances
+    X, site, noise = sites(inputs) if bound == "exact" else everything
+    gram = gp.kernel(X, X)
+    check_covariance(gram)
+    factor, jitter = gentle_cholesky(gram, noise)
+    of_basis = (gram, X, "X") if basis is None else (gp.kernel(basis, basis), basis, "basis")
+    points = _spanning(*of_basis)
+    try:
+        R = cholesky(gp.kernel(points, points), check_finite=False)
+    except LinAlgError:
+        raise ValueError(
+            "basis: some of these points are too close together for this kernel. Use fewer, further apart."
+        ) from None
+    cross = gp.kernel(points, X)
+    B = cho_solve(factor, solve_triangular(R, cross, trans="T").T, check_finite=False).T
+    B = B[:, site] * (noise[site] / inputs.variances)  # (q, U)
+    exact = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
+    if exact < 1e-100 and bound not in HIDES_INPUTS:
+        raise ValueError(
+            "basis: the data have no influence on the function at these points, so there is nothing to "
+            "release. Choose points nearer to X, or a kernel that reaches further."
+        )
+    return B, R, points, exact, exact if bound == "exact" else _bound(gp, bound, factor, margin), jitter
+
+
+def reaches(gp: GaussianProcess, X: FloatArray, points: FloatArray, bound: str) -> tuple[float, float]:
+    """How far one row can move a function that stands on these points, and the bound on it."""
+    return _measured(gp, rows_of_function(gp, X, bound), points, bound, None)[3:5]
+
+
+def _bound(gp: GaussianProcess, bound: str, factor: Any, margin: Any) -> float:
+    """A bound on how far one unit of y moves f in the kernel's space (proofs: lemma 8)."""
+    if bound == "input-free":
+        return input_free(gp)
+    if gp.kernel.range is None:
+        raise ValueError(
+            f"bound={bound!r} needs a kernel whose values are known to lie in a range; {gp.kernel!r} has "
+            "none. Use bound='exact', which needs no such thing."
+        )
+    low, high = gp.kernel.range
+    size = math.sqrt(max(abs(low), high))
+    if bound == "varah":
+        return size / checks.positive(margin, "margin")
+    inverse = cho_solve(factor, np.eye(len(factor[0])), check_finite=False)
+    if bound == "infinity":
+        return size * float(np.abs(inverse).sum(axis=0).max())
+    if low < 0:
+        raise ValueError(
+            "bound='paper' needs kernel values in [0, v]; this kernel can be negative. Use bound='exact'."
+        )
+    return size * max(float(np.maximum(sign * inverse, 0).sum(axis=0).max()) for sign in (1, -1))
+
+
+def input_free(gp: GaussianProcess) -> float:
+    """The bound that needs neither X nor anything of the kernel."""
+    return 1 / (2 * math.sqrt(float(np.min(gp.noise))))
+
+
+def _spanning(gram: FloatArray, X: FloatArray, name: str) -> FloatArray:
+    """Inputs whose kernels span all others', to rounding: the pivots of a pivoted Cholesky."""
+    largest = float(np.diag(gram).max())
+    if largest <= 0:
+        raise ValueError(
+            f"{name}: the kernel is zero at all of these inputs, so there is nothing to release."
+        )
+    _, pivots, rank, _ = dpstrf(gram, tol=_RANK_CUT * largest)
+    return frozen(X[np.sort(pivots[:rank] - 1)])

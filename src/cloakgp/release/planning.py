@@ -6,13 +6,15 @@ read from a file has none, and nothing can be released from it.
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import Any
 
 from cloakgp.core import checks
-from cloakgp.core.errors import ArgumentError, ArgumentTypeError
+from cloakgp.core.errors import ArgumentError, ArgumentTypeError, InputError
 from cloakgp.data.blas import blas_threads
 from cloakgp.data.grid import Grid
 from cloakgp.data.inputs import PublicInputs, as_inputs, named
@@ -21,11 +23,10 @@ from cloakgp.data.sources import as_source
 from cloakgp.model.auto_gp import LearnedGP
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.release.combine import as_list
-from cloakgp.release.comparison import Comparison
-from cloakgp.release.function_planner import make_function_plan
 from cloakgp.release.plan import Plan
-from cloakgp.release.planner import Planner
-from cloakgp.release.settings import FUNCTION, PREDICTIONS, Settings
+from cloakgp.release.plan_file import PlanFile
+from cloakgp.release.planner import Comparison, Planner, make_function_plan
+from cloakgp.release.settings import FUNCTION, PREDICTIONS, Settings, digest_of
 from cloakgp.release.staged_planner import plan_cells, plan_stages
 
 
@@ -145,7 +146,7 @@ def compare(
     """
     options: Any = {"X_star": X_star, "weights": weights, "people": people, "within": within, "ids": ids}
     made = planner(gp, X, columns=columns, missing_inputs=missing_inputs, **options)
-    return made.compare(epsilon=epsilon, delta=delta, designs=designs, calibration=calibration, gap=gap)
+    return made.compare(designs=designs, epsilon=epsilon, delta=delta, calibration=calibration, gap=gap)
 
 
 @named
@@ -393,3 +394,51 @@ def compare_from(settings: Settings, X: Any, people: Any = None) -> Comparison:
     """The designs side by side, for this table: public, and without y."""
     asked = {name: getattr(settings, name) for name in ("epsilon", "delta", "calibration", "gap")}
     return planner_from(settings, X, people).compare(**asked)
+
+
+def load_plan(
+    path: str | os.PathLike[str],
+    X: Any = None,
+    *,
+    people: Any = None,
+    given: Sequence[Any] = (),
+    ids: str = ALIKE,
+) -> Plan:
+    """Plan again what a plan file asks for, from your own table. Nothing in the file is executed.
+
+    Print ``plan.question`` before you release: it lists all settings, which are all that came from the file.
+
+    Parameters
+    ----------
+    path : path
+        Written by ``plan.save``, or by ``cloakgp plan``.
+    X : table or (N, D) array
+        The public inputs, as they were planned for; left out where whole rows are protected.
+    people : (N,) ids, or the name of a column of X, optional
+        If the promise is to people.
+    given : releases, optional
+        If the plan takes earlier ones into account.
+    ids : {"alike", "exact"}
+        As in the plan: it cannot choose alone to take each way of writing an id for another person.
+
+    Raises
+    ------
+    Refused
+        If the inputs or people are not those that the plan was made for, or another plan comes out.
+    """
+    name, file = checks.path(path).name, PlanFile.read(path)
+    settings = file.settings
+    if settings.ids != ids:
+        remedy = "It takes each way of writing an id for another person. Say so, too, if that is right."
+        raise ArgumentError("ids", f"must be {settings.ids!r}, as in the plan", ids, remedy)
+    if [digest_of(release) for release in given] != list(settings.given):
+        raise ArgumentError("given", "must be the releases that the plan was made for, in order")
+    try:
+        plan = plan_from(replace(settings, given=tuple(given)), X, people)
+    except (TypeError, OverflowError, RecursionError) as error:
+        said = f"{type(error).__name__}: {error}"[:200]
+        raise InputError(f"{name}: its settings cannot be planned ({said}).") from None
+    differs = file.check(plan)
+    if differs is not None:
+        warnings.warn(f"{name}: {differs}", stacklevel=2)
+    return plan

@@ -16,13 +16,11 @@ import numpy as np
 from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
 from cloakgp.data.blas import one_blas_thread
-from cloakgp.data.merging import Inputs, distinct
-from cloakgp.data.people import for_people
+from cloakgp.data.merging import Inputs
 from cloakgp.measure.measurement import Measurement
 from cloakgp.measure.statistics import for_outcomes
 from cloakgp.model.auto_gp import LearnedGP
-from cloakgp.model.build import downweighted
-from cloakgp.model.gp import GaussianProcess
+from cloakgp.model.gp import GaussianProcess, downweighted
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known
 from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.clipping import Linked
@@ -39,9 +37,16 @@ _COMPARED = 2**25
 
 @one_blas_thread()
 def learned_from(
-    rule: Rule, own: Sequence[Stage], settings: tuple[Candidate, ...], weights: FloatArray
+    rule: Rule,
+    own: Sequence[Stage],
+    settings: tuple[Candidate, ...],
+    weights: FloatArray,
+    mean: Any = None,
 ) -> Learned:
-    """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
+    """The mixture of these models, each conditioned on all stages, those of earlier releases included.
+
+    Their prior mean is `mean`, or else the middle of where f is.
+    """
     stages = rule.all_stages(own)
     if not stages:
         raise ValueError(
@@ -54,7 +59,8 @@ def learned_from(
     if gp is not None and own and own[0].readout.alone:
         return Learned(settings, weights, odds, (posterior_of(gp, rule, stages, rule.inputs),), rule.columns)
     inducing = () if rule.support is None else (rule.support, "fitc")
-    models = [GaussianProcess(one.kernel, one.noise, rule.latent, rule.middle, *inducing) for one in settings]
+    about = rule.middle if mean is None else mean
+    models = [GaussianProcess(one.kernel, one.noise, rule.latent, about, *inducing) for one in settings]
     law = rule.law
     if not isinstance(law, Linked):
         posteriors = tuple(conditioned(model, rule, stages) for model in models)
@@ -68,18 +74,14 @@ def learned_from(
     return ClassLearned(settings, weights, odds, each[0].posteriors, rule.columns, law, each)
 
 
-def posterior_of(
-    gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], inputs: Inputs | None = None
-) -> Posterior:
-    """A GP given what these stages measured of the rows of a rule; or of these inputs, if they are others."""
+def posterior_of(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], inputs: Inputs) -> Posterior:
+    """A GP given what these stages measured of the rows of a rule, which it sees as these inputs."""
     released = [(stage.measurement, stage.z) for stage in stages]
-    return Posterior(gp, rule.X, released, [stage.line for stage in stages], inputs, rule.columns)
+    return Posterior(gp, released, [stage.line for stage in stages], inputs, rule.columns)
 
 
 def conditioned(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage]) -> Posterior:
     """A GP with one noise variance, given what all stages measured."""
-    if rule.cells is None and rule.rows_each is None and rule.X is not None:
-        return posterior_of(gp, rule, stages)
     return posterior_of(gp, rule, stages, replace(rule.inputs, noise=gp.noise * rule.factor))
 
 
@@ -137,7 +139,7 @@ def _posteriors(
             extra = reading.covariance - m.noise_scale**2 * np.eye(len(rows)) + (rows * scattered) @ rows.T
             lines.append(Line(frozen(slope), frozen(shift), frozen((extra + extra.T) / 2)))
         inputs = replace(rule.inputs, noise=model.noise * each * rule.factor)
-        found.append(Posterior(model, rule.X, released, lines, inputs))
+        found.append(Posterior(model, released, lines, inputs))
     return tuple(found)
 
 
@@ -156,55 +158,46 @@ def remodelled(release: Any, gp: Any) -> Posterior | Learned:
     """Another GP given what was released: see :meth:`Release.remodel`."""
     if not isinstance(gp, GaussianProcess):
         raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
-    if release.plan.alone:
-        return _one_stage(release, gp)
-    if not isinstance(gp.noise, float) or gp.downweight is not None:  # which would be one per row
-        raise ArgumentError("gp", "must have one noise variance, not one per row, and no downweight")
-    rule = release.rule
-    outcome = rule.outcome
+    rule, outcome = release.rule, release.rule.outcome
+    check_shown(rule)
     if gp.outcome != outcome.name:
         raise ArgumentError("gp", f"must be of {outcome.plural}, as the release is", gp.outcome)
     if gp.classes and gp.classes != outcome.classes:
         expected = f"must have the classes of the release, {outcome.classes}"
         raise ArgumentError("gp", expected, f"{gp.classes}")
-    gp = gp.for_columns(rule.columns).with_inducing(rule.inputs.X)
-    if rule.outcome.link is not None:
+    if gp.downweight is not None and not release.plan.alone:
+        raise ArgumentError("gp", "must have no downweight", remedy="It is for releases of one stage.")
+    stages = rule.all_stages(release.stages)
+    given = gp.noise, *gp.bounds, gp.mean.rows if isinstance(gp.mean, RowMeans) else gp.mean
+    if any(isinstance(one, np.ndarray) for one in given):
+        rule, stages = _by_row(release)
+    X = rule.inputs.X
+    gp.check_rows(len(X))
+    gp = gp.for_columns(rule.columns).with_inducing(X).at_rows(X)
+    if outcome.link is not None:
         known = replace(rule, prior=Known(gp))
         return learned_from(known, release.stages, (Known(gp),), np.ones(1))
-    return conditioned(gp, rule, rule.all_stages(release.stages))
+    inputs = replace(rule.inputs, noise=gp.noise * rule.factor)
+    if gp.downweight is not None:
+        inputs = replace(inputs, noise=downweighted(gp, inputs).noise_of(inputs.groups))
+    return posterior_of(gp, rule, stages, inputs)
 
 
-def _one_stage(release: Any, gp: GaussianProcess) -> Posterior:
-    """The same of one stage that stands alone, for a model that may say something of each row.
-
-    Where rows are in cells, what it says is asked where the cells are.
-    """
-    plan, measurement, inputs = release.plan, release.plan.measurement, None
-    _check_shown(plan)
-    in_cells, X = plan.cells is not None, plan.X if plan.cells is None else plan.inputs.X
-    given = (gp.noise, *gp.bounds, gp.mean.rows if isinstance(gp.mean, RowMeans) else gp.mean)
-    if in_cells and any(isinstance(one, np.ndarray) for one in given):
-        expected = "must have numbers or functions of X, since the release's rows are in cells"
+def _by_row(release: Any) -> tuple[Rule, list[Stage]]:
+    """Its rule and its stage with a column for each row of y, of which a model may say something."""
+    rule, (stage, *_), m = release.rule, release.stages, release.plan.measurement
+    if not release.plan.alone or rule.cells is not None:
+        expected = "must have numbers or functions of X, since rows of the release are read together"
         raise ArgumentError("gp", expected, "something for each row")
-    gp.check_rows(len(X))
-    gp = gp.for_columns(plan.columns).with_inducing(X).at_rows(X)
-    if in_cells:
-        gp = replace(gp, noise=gp.noise * plan.factor)
-        inputs = replace(plan.inputs, noise=gp.noise)
-    elif measurement.people is not None:
-        gp = replace(gp, noise=for_people(gp.noise, measurement.people, plan.within))
-    gp = downweighted(gp, inputs or distinct(X, gp.noise))
-    if inputs is not None:
-        inputs = replace(inputs, noise=gp.noise)
-    elif not isinstance(gp.noise, float) or not isinstance(gp.mean, float):  # joined rows may differ
-        measurement = _by_row(measurement)
-    return Posterior(gp, X, [(measurement, release.z)], inputs=inputs, columns=plan.columns)
+    statistic = m.statistic.at(m.labels)
+    m = replace(m, matrix=m.matrix[:, m.labels], statistic=statistic, groups=None)
+    return replace(rule, inputs=Inputs(rule.X, 1.0, None)), [replace(stage, measurement=m)]
 
 
 def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
     """What another hyperprior learns from what was released: see :meth:`Release.learn`."""
     plan, outcome = release.plan, release.plan.outcome
-    _check_shown(plan)
+    check_shown(plan)
     support = plan.support
     if prior is None:
         prior = Hyperprior(categories=() if plan.columns is None else plan.columns.categories)
@@ -214,48 +207,22 @@ def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
         prior = LearnedGP(plan.bounds, outcome=outcome.name, classes=outcome.classes, prior=prior).prior
     if plan.alone:  # from bounds and the inputs' ranges alone, whatever the model that was known
         support = support_points(plan.inputs.X, None, prior.category_columns(plan.inputs.X.shape[1]))
-    rule = replace(plan, prior=prior, support=support)
+    rule, stages, mean = replace(plan, prior=prior, support=support), release.stages, None
     if plan.alone and not isinstance(plan.gp.mean, float):
-        return _learned_about_the_mean(rule, plan.gp.mean, release.stages[0])
+        # Learned is how outcomes differ from the mean. Less it, outcomes in windows that are less it, too,
+        # are the same integers.
+        m, windows, mean = plan.measurement, rule.inputs.windows, plan.gp.mean
+        lower, upper = (frozen(windows[:, edge] - windows[:, 2]) for edge in (0, 1))
+        less = replace(m, statistic=replace(m.statistic, lower=lower, upper=upper))
+        rule = replace(rule, bounds=(float(lower.min()), float(upper.max())))
+        stages = (replace(stages[0], measurement=less),)
     session = rule.session()
-    for stage in release.stages:
+    for stage in stages:
         session.learn(stage)
-    return learned_from(session.rule, release.stages, session.state.settings, session.state.weights)
+    return learned_from(session.rule, release.stages, session.state.settings, session.state.weights, mean)
 
 
-def _learned_about_the_mean(rule: Rule, mean: Any, stage: Stage) -> Learned:
-    """The same where the prior mean differs from row to row: learned is how outcomes differ from it.
-
-    Less the mean, outcomes in windows that are less it, too, are the same integers.
-    """
-    windows, m = rule.inputs.windows, stage.measurement
-    assert windows is not None
-    lower, upper = (frozen(windows[:, edge] - windows[:, 2]) for edge in (0, 1))
-    bounds = float(lower.min()), float(upper.max())
-    session = replace(rule, bounds=bounds).session()
-    less = replace(m, statistic=replace(m.statistic, lower=lower, upper=upper))
-    session.learn(replace(stage, measurement=less))
-    settings, weights = session.state.settings, session.state.weights
-    with np.errstate(divide="ignore"):
-        odds = frozen(np.log(weights / weights[0]))
-    posteriors = []
-    for one in settings:
-        inputs = replace(rule.inputs, noise=one.noise * rule.factor)
-        posteriors.append(
-            posterior_of(GaussianProcess(one.kernel, one.noise, bounds, mean), rule, [stage], inputs)
-        )
-    return Learned(settings, weights, odds, tuple(posteriors), rule.columns)
-
-
-def _check_shown(plan: Rule) -> None:
+def check_shown(plan: Rule) -> None:
+    """Raise if a release does not show what models see of its rows."""
     if not len(plan.inputs):
-        raise ValueError("another model needs the inputs X and the matrix, which this release does not show.")
-
-
-def _by_row(measurement: Measurement) -> Measurement:
-    """The same with a column for each row of y."""
-    if measurement.groups is None:
-        return measurement
-    labels = measurement.groups.labels
-    statistic = measurement.statistic.at(labels)
-    return replace(measurement, matrix=measurement.matrix[:, labels], statistic=statistic, groups=None)
+        raise ValueError("a model needs the inputs X, which this release does not show. Use query.")

@@ -27,7 +27,6 @@ from cloakgp.posterior.density import Density
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.model_check import ModelCheck, check_mixtures, check_posterior
 from cloakgp.release import encoding, reader, showing
-from cloakgp.release.readouts import Means
 from cloakgp.release.stages import Rule, Stage
 
 if TYPE_CHECKING:
@@ -100,11 +99,7 @@ class Release:
     @cached_property
     def learned(self) -> Learned:
         """The mixture over what was learned, given all answers; print it for a table."""
-        if not self.plan.denoises:
-            raise ValueError(
-                "predict: denoised predictions need the inputs X, which this release does not show. "
-                "Use query."
-            )
+        reader.check_shown(self.plan)
         return reader.learned_from(self.rule, self.stages, self.settings, self.weights)
 
     # What was released
@@ -116,9 +111,6 @@ class Release:
         The GP's posterior mean plus privacy noise, or the function's values; where stages are read by a
         model, and for the `posterior` design, which has no unbiased answer, as ``predict(X_star)``.
         """
-        readout = self.plan.first.readout
-        if isinstance(readout, Means):
-            return frozen(readout.mean(self.plan.measurement, self.z))
         return frozen(self.released_at(self.X_star)[0])
 
     def released_at(self, X: Any) -> tuple[FloatArray, FloatArray]:
@@ -333,13 +325,12 @@ class Release:
         return showing.frame(columns, self.X_star, numbers | {"noise_std": self.noise_std}, backend)
 
     def _repr_html_(self) -> str:
-        facts = showing.facts(self.certificate, self.plan.columns, self.X_star, noise_std=self.noise_std)
-        return showing.page("Release", facts | {"stages": str(len(self.stages))}, self.certificate.insecure)
+        return showing.html(self, self.certificate)
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std
         mark = "INSECURE " if c.insecure else ""
         return (
-            f"<{mark}Release: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.how}, {c.n_rows} rows, "
+            f"<{mark}Release: {c.promise}, {c.how}, {c.n_rows} rows, "
             f"{len(std)} test points, privacy noise std {std.min():.3g} to {std.max():.3g}>"
         )

@@ -124,8 +124,8 @@ class Settings:
         own = {"inducing": self.inducing, "outcome": self.outcome, "classes": self.classes or None}
         if self.kernel is None:
             families = None if self.prior is not None else self.kernels or None
-            seasons = _by_column(self.seasons)
-            own |= {"kernels": families, "prior": self.prior, "stages": self.stages, "seasons": seasons}
+            own |= {"kernels": families, "prior": self.prior, "stages": self.stages}
+            own |= {"seasons": self.seasons or None}
             return LearnedGP(self.bounds, **own)
         own |= {"downweight": self.downweight, "noise_function": self.noise_function}
         return GaussianProcess(
@@ -244,10 +244,7 @@ _CASES: dict[str, tuple[str, Any]] = {
     "known": ("the model is learned, and does without it", _SET),
     "learned": ("the model is not learned: a kernel sets it", ""),
     "inducing": ("there are no inducing inputs", ""),
-    "scattered": (
-        "outcomes are yes or no, or classes",
-        "How they scatter follows from their probability.",
-    ),
+    "scattered": ("outcomes are yes or no, or classes", "How they scatter follows from their probability."),
     "real": ("outcomes are {outcome}", "There is one way to release them, on this machine."),
     "public": (
         "whole rows are protected",
@@ -394,21 +391,12 @@ _READ: dict[str, Callable[[Any], Any]] = {
     "prior": lambda words: Hyperprior(**words),
     "kernels": tuple,
     "classes": tuple,
+    "seasons": tuple,
     "columns": Columns.from_words,
     "grid": Grid.from_words,
     "reading": lambda words: Format(**words),
 }
 """What is more than numbers, texts and lists of them."""
-
-
-def _by_column(seasons: Any) -> Any:
-    """Columns and their periods: as they were given, or pairs of the two, as a model and a file have them."""
-    if isinstance(seasons, Mapping):
-        return seasons
-    found: dict[Any, list[Any]] = {}
-    for name, period in seasons:
-        found.setdefault(name, []).append(period)
-    return found or None
 
 
 def _shown(value: Any) -> str:

@@ -13,6 +13,7 @@ from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.errors import ArgumentError
 from cloakgp.data.columns import Column, Columns
+from cloakgp.posterior.learning import check_level
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 
@@ -50,8 +51,7 @@ def interval_at(
 
 def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatArray]:
     """A prediction, its std, and the two ends between which f lies with this probability."""
-    level = checks.number(level, "level", above=0.0, below=1.0, remedy="0.95 is common.")
-    half = NormalDist().inv_cdf(0.5 + level / 2) * std
+    half = NormalDist().inv_cdf(0.5 + check_level(level) / 2) * std
     return {"prediction": mean, "std": std, "lower": mean - half, "upper": mean + half}
 
 
@@ -90,28 +90,7 @@ def framed(table: dict[str, Any], backend: Any) -> Any:
         raise ArgumentError("backend", "must be a library that is installed", repr(backend), remedy) from None
 
 
-def page(title: str, facts: dict[str, str], insecure: bool) -> str:
-    """A small table for notebooks: no script, nothing that is not escaped."""
-    mark = "<strong>INSECURE: noise from a seed, not private</strong>" if insecure else ""
-    left = 'style="text-align:left"'
-    cells = ((escape(name), escape(value)) for name, value in facts.items())
-    rows = "".join(f"<tr><th {left}>{name}</th><td {left}>{value}</td></tr>" for name, value in cells)
-    return f"<div><strong>{escape(title)}</strong> {mark}<table>{rows}</table></div>"
-
-
-def facts(
-    certificate: Any, columns: Columns | None, X_star: FloatArray | None = None, **more: FloatArray
-) -> dict[str, str]:
-    """What is promised, to whom, and the size of what matters: from the least to the most."""
-    delta = getattr(certificate, "delta", 0.0)  # a selection has none
-    found = {
-        "promise": f"({certificate.epsilon:g}, {delta:g})-differential privacy",
-        "unit": certificate.unit,
-        "rows": f"{certificate.n_rows:,}",
-    }
-    if X_star is not None:
-        found["test points"] = f"{len(X_star):,}"
-    if columns is not None:
-        found["inputs"] = ", ".join(columns.names)
-    sizes = {name.replace("_", " "): values for name, values in more.items()}
-    return found | {name: f"{one.min():.3g} to {one.max():.3g}" for name, one in sizes.items()}
+def html(*shown: Any) -> str:
+    """For notebooks: as it is printed, and nothing that is not escaped."""
+    text = "\n".join(map(str, shown))
+    return f"<pre>{escape(text)}</pre>"

@@ -33,7 +33,7 @@ from cloakgp.posterior.density import MOST_WANTED
 from cloakgp.posterior.support import support_points
 from cloakgp.release.combine import earlier_releases
 from cloakgp.release.plan import Plan
-from cloakgp.release.reconstruction import relative_weights
+from cloakgp.release.readouts import relative_weights
 from cloakgp.release.settings import Settings
 from cloakgp.release.stages import Rule, grid_inputs
 

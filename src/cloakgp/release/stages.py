@@ -98,13 +98,6 @@ class Stage:
         q, U = self.measurement.matrix.shape
         return self.line or Line(np.ones(U), np.zeros(q), np.zeros((q, q)))
 
-    @property
-    def distance(self) -> float | None:
-        """Mean distance of outcomes from what was expected, with noise, if this stage measured it."""
-        if self.spread is None or self.answer is None:
-            return None
-        return float(self.answer[-1]) * self.spread.step / float(self.spread.counts.sum())
-
     def reading(self, middle: float) -> Reading:
         """What it says of f less the middle of the bounds."""
         m, line = self.measurement, self.bent
@@ -114,10 +107,11 @@ class Stage:
         return Reading(rows, line.slope, value, m.noise_scale**2 * np.eye(len(rows)) + line.extra)
 
     def spread_reading(self, middle: float) -> SpreadReading | None:
-        """What it says of the noise level."""
-        s, distance = self.spread, self.distance
-        if s is None or distance is None:
+        """What it says of the noise level: the outcomes' mean distance from what was expected, with noise."""
+        s = self.spread
+        if s is None or self.answer is None:
             return None
+        distance = float(self.answer[-1]) * s.step / float(s.counts.sum())
         assert isinstance(s.statistic, Distance)
         assert s.statistic.centre is not None
         std = s.noise_scale / float(s.counts.sum())

@@ -2,7 +2,7 @@
 
 :mod:`~cloakgp.verification.guarantee` works the promise out again from the file's integers alone, in exact
 arithmetic and with its own formula for delta; none of the code that planned or measured is used for that.
-:mod:`~cloakgp.verification.predictions` then makes what was made from those integers again, from the
+:mod:`~cloakgp.verification.replay` then makes what was made from those integers again, from the
 model in the file, with the library's GP.
 :mod:`~cloakgp.verification.reasons` lists every reason to refuse a file.
 

@@ -18,10 +18,10 @@ from cloakgp.data.sources import as_source
 from cloakgp.files import reading, schema, signing
 from cloakgp.kernels.specs import is_custom
 from cloakgp.posterior import staging
-from cloakgp.release import opening
+from cloakgp.release.plan import release_of
 from cloakgp.release.release import Release
 from cloakgp.release.stages import Rule
-from cloakgp.verification import guarantee, predictions, reasons, replay
+from cloakgp.verification import guarantee, reasons, replay
 from cloakgp.verification.guarantee import Arrays, Words
 from cloakgp.verification.reasons import Findings, Reason
 
@@ -191,11 +191,10 @@ def _check_contents(
 ) -> float:
     """The promise, and then all that is made with the model; the delta that is proven."""
     with reasons.errors_of_the_model():
-        release = opening.release_of(manifest, arrays, kernel)
+        release = release_of(manifest, arrays, kernel)
     if X is not None and "X" in arrays:
-        predictions.compare(arrays["X"], X)
-    rule, has_matrix = release.plan.rule, "matrix_0" in arrays
-    labels = None
+        replay.compare(arrays["X"], X)
+    rule, has_matrix, labels = release.plan.rule, "matrix_0" in arrays, None
     if rule.cells is not None:
         labels = _labels_of_cells(rule, arrays, X, people, found)
     elif rule.X is not None:
@@ -216,7 +215,7 @@ def _check_contents(
         found.lack(f"{what}: the kernel is a custom one", Phrase.GIVE_KERNEL)
     elif alone:
         with reasons.errors_of_the_model():
-            predictions.check(release.plan, found)
+            replay.check_alone(release.plan, found)
     else:
         replay.check(release, found)
     return proven

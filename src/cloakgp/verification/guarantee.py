@@ -24,7 +24,7 @@ from cloakgp.measure.sensitivity import MOST_COUNTED
 from cloakgp.measure.statistics import COUNT_BITS
 from cloakgp.measure.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
 from cloakgp.posterior.staging import SCALE_SHARE
-from cloakgp.release.function_planner import HIDES_INPUTS
+from cloakgp.release.planner import HIDES_INPUTS
 from cloakgp.release.staged_planner import most_numbers, most_row_numbers
 from cloakgp.verification import reasons
 from cloakgp.verification.exact import (

@@ -1,4 +1,4 @@
-"""Go through a release's stages again: from its public numbers to each stage's windows.
+"""Make again what was made from a file's integers, with its model: predictions, or each stage's windows.
 
 A window that was not chosen by the stages before it alone could tell of y by where it is, and no noise would
 hide that. So every window is worked out again, with all else that a stage takes from the ones before it, and
@@ -7,17 +7,25 @@ what was learned from them all. Matrices are not: a design's choice, as in every
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
 
 from cloakgp.data.blas import one_blas_thread
+from cloakgp.designs import DENOISED, DESIGNS
+from cloakgp.measure.certificate import DIGITS, short
 from cloakgp.measure.measurement import Measurement
 from cloakgp.measure.statistics import Distance
+from cloakgp.model.gp import smoother_for
 from cloakgp.model.hyperprior import Candidate
+from cloakgp.model.smoothers import Smoother, jitters
 from cloakgp.posterior import staging
-from cloakgp.posterior.conditioning import Line
+from cloakgp.posterior.conditioning import Line, links
+from cloakgp.release.plan import Plan
+from cloakgp.release.planner import UNBIASED, input_free, reaches
+from cloakgp.release.readouts import Function, Means, largest_bias, offset, rounded_std
 from cloakgp.release.release import Release
 from cloakgp.release.stages import Rule, Session
 from cloakgp.verification import reasons
@@ -129,3 +137,89 @@ def _width(rule: Rule) -> float:
 
 def _near(found: Any, expected: Any, tolerance: float) -> bool:
     return bool(np.all(np.abs(np.asarray(found) - expected) <= tolerance))
+
+
+# A stage that stands alone: what its measurements are made into, within rounding on another machine
+
+
+def compare(shown: Any, X: Any) -> None:
+    """Refuse unless X is what the file shows."""
+    X = X if hasattr(X, "shape") else np.asarray(X, dtype=np.float64)
+    fits = tuple(X.shape) in (shown.shape, shown[:, 0].shape if shown.shape[1] == 1 else shown.shape)
+    same = fits and np.array_equal(np.asarray(X[:]).reshape(shown.shape), shown)
+    reasons.refuse(not same, Reason.OTHER_INPUTS)
+
+
+def check_alone(plan: Plan, found: Findings) -> None:
+    """Of a stage that stands alone: its predictions, or its function and its values."""
+    gp, m, function = plan.gp, plan.measurement, plan.function
+    if function is not None:
+        _check_shape(plan, function)
+        if plan.X is None:
+            found.checked.append("the function's shape, from the model and its points")
+            hidden = "the function's values: X is withheld, so only the custodian can; a signature vouches"
+            found.unchecked.append(hidden)
+            return
+    smoother = smoother_for(gp, plan.inputs, plan.X_star)
+    matrix = plan.reconstruction if function is None else function.weights(plan.X_star)
+    bias = largest_bias(gp, smoother, m, matrix)
+    near = math.isclose(bias, plan.certificate.bias, rel_tol=0.011, abs_tol=1e-6 * m.width)
+    reasons.refuse(not near, Reason.PREDICTIONS)
+    if function is None:
+        _check_means(plan, smoother)
+    what = "predictions" if function is None else "the function's shape and values"
+    found.checked.append(f"{what}, from the model and the measurements")
+    # Nothing, or a power of ten of the diagonal: which one, depends on how a machine rounds.
+    ladder = [short(value, *DIGITS["jitter"]) for value in jitters(smoother.scale)]
+    added = any(math.isclose(plan.certificate.jitter, value, rel_tol=0.011) for value in ladder)
+    reasons.refuse(not added, Reason.JITTER)
+
+
+def _check_means(plan: Plan, smoother: Smoother) -> None:
+    """The offset to the bit; std to a unit of the fourth digit, and what cancels; and what is denoised."""
+    m, readout, certificate = plan.measurement, plan.first.readout, plan.certificate
+    assert isinstance(readout, Means)
+    denoised = DESIGNS[certificate.design].objective == DENOISED
+    reasons.refuse(certificate.unbiased == denoised, Reason.UNBIASED)
+    if denoised:
+        linked = links(plan.gp, plan.inputs, m.real_matrix())
+        H = linked.at(plan.X_star)  # (P, q)
+        gain = np.linalg.solve(linked.covariance + m.noise_scale**2 * np.eye(m.n_measurements), H.T).T
+        near = np.allclose(gain, readout.reconstruction, rtol=0, atol=1e-6 * float(np.abs(gain).max()))
+        reasons.refuse(not near, Reason.DENOISING)
+        left = smoother.explained_variance - np.einsum("ij,ij->i", gain, H)
+        near = math.isclose(float(plan.weights @ left) / len(left), certificate.objective, rel_tol=1e-3)
+        reasons.refuse(not near, Reason.FIGURE, "objective")
+    expected = offset(plan.gp, m, readout.reconstruction)
+    reasons.refuse(not np.array_equal(expected, readout.offset), Reason.OFFSET)
+    claimed, std = readout.gp_std, np.sqrt(smoother.posterior_variance)
+    reasons.refuse(not np.array_equal(rounded_std(claimed), claimed), Reason.DIGITS, "gp_std")
+    close = np.allclose(std, claimed, rtol=1.1e-3, atol=1e-5 * float(std.max()))
+    reasons.refuse(not close, Reason.STD)
+
+
+def _check_shape(plan: Plan, function: Function) -> None:
+    """Reach, reconstruction and objective of a function, as far as what the file shows determines them."""
+    gp, certificate, points = plan.gp, plan.certificate, function.points
+    rebuilt, reach = function.reconstruction, function.reach
+    exact = bound = reach
+    reasons.refuse(not 1e-100 < reach < 1e100, Reason.RANGE, "reach")
+    if plan.X is not None:
+        exact, bound = reaches(gp, plan.X, points, certificate.bound)
+    elif certificate.bound == "input-free":
+        exact = bound = input_free(gp)
+    reasons.refuse(not math.isclose(bound, reach, rel_tol=1e-6), Reason.REACH)
+    product = rebuilt.T @ gp.kernel(points, points)
+    identity = product @ rebuilt / reach**2  # R^-T K_ZZ R^-1
+    near = np.allclose(identity, np.eye(len(identity)), rtol=0, atol=1e-3)
+    triangular = not np.tril(rebuilt, -1).any() and bool(np.all(np.diag(rebuilt) > 0))
+    reasons.refuse(not near or not triangular, Reason.SHAPE)
+    objective = (reach * certificate.noise_scale) ** 2
+    near = math.isclose(objective, certificate.objective, rel_tol=1e-5)
+    reasons.refuse(not near, Reason.FIGURE, "objective")
+    lower = objective * min(1.0, exact / bound) ** 2
+    reasons.refuse(not math.isclose(lower, certificate.lower_bound, rel_tol=2e-5), Reason.LOWER_BOUND)
+    told = certificate.bias != 0 or certificate.jitter != 0
+    reasons.refuse(plan.X is None and told, Reason.HIDDEN)
+    unbiased = plan.X is not None and certificate.bias <= UNBIASED * (gp.limits[1] - gp.limits[0])
+    reasons.refuse(certificate.unbiased != unbiased, Reason.UNBIASED)

@@ -18,8 +18,7 @@ from cloakgp.data.columns import Columns
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.kernels.specs import is_custom
 from cloakgp.posterior.model_check import ModelCheck
-from cloakgp.release.opening import load_release
-from cloakgp.release.plan import Plan
+from cloakgp.release.plan import Plan, load_release
 from cloakgp.release.release import Release
 from cloakgp.release.showing import beside, by_class, inputs_of, interval, interval_at, response
 from cloakgp.workflow.inputs import is_small
@@ -100,7 +99,7 @@ def lists_inputs(release: Release) -> bool:
 def can_denoise(release: Release) -> bool:
     """Whether denoised predictions are possible: they need X or its box, and a kernel that the file holds."""
     plan = release.plan
-    return (plan.grid is not None or not plan.hides_inputs) and not is_custom(plan.gp.kernel.to_spec())
+    return plan.denoises and not is_custom(plan.gp.kernel.to_spec())
 
 
 def predictions(
@@ -204,7 +203,7 @@ def noise_of(release: Release) -> FloatArray:
     """Std that the privacy noise adds, at :func:`default_points`."""
     if release.plan.function is None:
         return release.noise_std
-    return release.plan.released_noise(default_points(release))
+    return release.plan.noise_at(default_points(release))
 
 
 def learned(release: Release) -> list[tuple[str, str, FloatArray]]:

@@ -6,14 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ledger_helpers import (
-    AnyPlan,
-    answer_all,
-    as_they_are,
-    random_numbers,
-    rewrite,
-    stage_of,
-)
+from ledger_helpers import AnyPlan, answer_all, as_they_are, random_numbers, rewrite, stage_of
 
 from cloakgp.core.accounting import Gaussian
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError

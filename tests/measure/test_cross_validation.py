@@ -23,14 +23,7 @@ import measured
 from cloakgp import GP
 from cloakgp.core.errors import ArgumentError
 from cloakgp.kernels import EQ, Linear, Matern12
-from cloakgp.measure.cross_validation import (
-    CLIP_BITS,
-    MATRIX_BITS,
-    Y_BITS,
-    as_folds,
-    make_scores,
-    residuals,
-)
+from cloakgp.measure.cross_validation import CLIP_BITS, MATRIX_BITS, Y_BITS, as_folds, make_scores, residuals
 from cloakgp.private import room
 
 X = np.linspace(0.0, 10.0, 20)[:, None]
@@ -91,9 +84,7 @@ def test_bad_folds(bad, error, name):
 
 
 @pytest.mark.parametrize(
-    "splitter",
-    [StratifiedKFold(3), GroupKFold(3), KFold(30)],
-    ids=lambda s: type(s).__name__,
+    "splitter", [StratifiedKFold(3), GroupKFold(3), KFold(30)], ids=lambda s: type(s).__name__
 )
 def test_splitters_that_want_more_than_X_are_refused(splitter):
     with pytest.raises(ArgumentError) as caught:
@@ -115,10 +106,7 @@ MODELS = {
     "singular kernel": GP(Linear(1.0), 0.5, (0, 1)),
     "tiny noise": GP(EQ(2.0), 1e-9, (0, 1)),
 }
-FOLDS = {
-    "k-fold": 4,
-    "mostly tested": ShuffleSplit(3, test_size=0.8, random_state=0),
-}
+FOLDS = {"k-fold": 4, "mostly tested": ShuffleSplit(3, test_size=0.8, random_state=0)}
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -78,12 +78,7 @@ def test_variances_per_row_may_come_with_the_function():
 
 @pytest.mark.parametrize(
     "function",
-    [
-        lambda X: X[:, 0],
-        lambda X: np.full(len(X), np.nan),
-        lambda X: np.ones(3),
-        lambda X: ["a"] * len(X),
-    ],
+    [lambda X: X[:, 0], lambda X: np.full(len(X), np.nan), lambda X: np.ones(3), lambda X: ["a"] * len(X)],
     ids=["0", "NaN", "too few", "texts"],
 )
 def test_what_the_function_gives_is_checked(function):

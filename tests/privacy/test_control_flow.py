@@ -14,15 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from privacy_helpers import (
-    BIN_NOISE,
-    KINDS,
-    fails,
-    require,
-    small_bins,
-    small_merged_plan,
-    small_plan,
-)
+from privacy_helpers import BIN_NOISE, KINDS, fails, require, small_bins, small_merged_plan, small_plan
 
 import cloakgp
 from cloakgp.data import chunks

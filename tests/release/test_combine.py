@@ -344,12 +344,7 @@ def beside(*changes, **more):
     return lambda two, _: [two[0], plain(2, replace(MODEL, **dict(changes), **more))]
 
 
-DIFFERENT = {
-    "kernel": EQ(2.1),
-    "noise": 0.5,
-    "mean": 0.8,
-    "inducing": 4,
-}
+DIFFERENT = {"kernel": EQ(2.1), "noise": 0.5, "mean": 0.8, "inducing": 4}
 APART = {
     "none": (lambda two, _: [], None, "releases"),
     "one": (lambda two, _: two[:1], None, "releases"),

@@ -323,15 +323,13 @@ def test_other_models_are_asked_at_the_cells(monkeypatch, tmp_path, shown):
     assert release.evidence(model()) == pytest.approx(release.learned.posteriors[0].log_evidence)
     assert release.evidence(model(noise=4.0)) != pytest.approx(release.evidence(model()))
     exact = release.remodel(GP(EQ([2.0, 6.0], variance=1.5), lambda X: 0.1 + 0 * X[:, 0], BOUNDS, chart))
-    inner = X_STAR
-    truth = np.sin(inner[:, 0] / 2) + 1
-    for asked in (
-        exact,
-        release.learn(),
-    ):  # by chance farther off than six times what is to be expected: 1e-8
-        mean, std = asked.predict(inner, return_std=True)
+    truth = np.sin(X_STAR[:, 0] / 2) + 1
+    # By chance farther off than six times what is to be expected: 1e-8. What the model that is learned leaves
+    # unknown is 0.86, give or take 0.09; it was 1.68 before.
+    for asked, unknown in ((exact, 0.5), (release.learn(), 1.5)):
+        mean, std = asked.predict(X_STAR, return_std=True)
         assert (np.abs(mean - truth) < 6 * std).all()
-        assert std.max() < 1.0
+        assert std.max() < unknown
     release.check_model()
     with pytest.raises(ArgumentError, match="must have numbers or functions of X"):
         release.remodel(model(noise=PER_ROW))

@@ -165,7 +165,9 @@ def test_a_model_is_learned_where_whole_rows_of_classes_are_private():
     release, p = plan.release(X, y), truth(new)
     assert lost(release.predict_proba(new), p, y) < 0.25
     low, high = np.moveaxis(release.interval(new), 2, 0)
-    assert np.mean((low <= p) & (p <= high)) > 0.85
+    # A release is off in the same way at many points: the share that its intervals hold is 0.90, give
+    # or take 0.035, so below 0.7 by chance: 1e-8. Of intervals half as wide it is 0.63.
+    assert np.mean((low <= p) & (p <= high)) > 0.7
 
 
 @pytest.mark.slow

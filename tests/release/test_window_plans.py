@@ -189,11 +189,7 @@ def test_a_model_is_learned_about_the_mean():
 
 
 def test_verify_says_whose_word_rows_are(tmp_path):
-    cases = {
-        "bounds, mean": model(),
-        "mean": model((-5.0, 70.0)),
-        "bounds": model(mean=6.0),
-    }
+    cases = {"bounds, mean": model(), "mean": model((-5.0, 70.0)), "bounds": model(mean=6.0)}
     for said, gp in cases.items():
         gp.plan(X, X_star=X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
         result = verify(tmp_path / "file")

@@ -414,11 +414,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "a lower bound of the outcome": (model(bounds=[-2.0, 4.0]), Reason.FIGURE, SEVEN),
     "both bounds moved": (model(bounds=[0.0, 5.0]), Reason.OFFSET, OFFSETS),
     "bounds far apart": (done(model(bounds=[0.0, 1e250]), lambda m, a: settle(m)), FILE, ("mse",)),
-    "bounds too close": (
-        done(model(bounds=[0.0, 1e-250]), lambda m, a: settle(m)),
-        FILE,
-        ("mse",),
-    ),
+    "bounds too close": (done(model(bounds=[0.0, 1e-250]), lambda m, a: settle(m)), FILE, ("mse",)),
     "bounds reversed": (model(bounds=[4.0, -1.0]), FILE, tuple(k for k in EVERY if k not in WITH_WINDOWS)),
     "prior mean": (model(mean=0.9), Reason.OFFSET, OFFSETS),
     "kernel variance": (model(kernel=eq(2.0, variance=1.6)), Reason.PREDICTIONS, ("mse", "max")),
@@ -459,11 +455,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "jitter as a message": (part(jitter=3.14), Reason.JITTER, forging.SHOWN),
     "unbiased": (certificate(unbiased=lambda v: not v), Reason.UNBIASED, ALONE),
     "unbiased stages": (certificate(unbiased=True), FILE, STAGED),
-    "reconstruction negated": (
-        array("reconstruction_0", lambda r: -r),
-        Reason.PREDICTIONS,
-        ("mse", *CELLS),
-    ),
+    "reconstruction negated": (array("reconstruction_0", lambda r: -r), Reason.PREDICTIONS, ("mse", *CELLS)),
     "reconstruction scaled": (array("reconstruction_0", times(1.1)), Reason.FIGURE, ("mse", *CELLS)),
     "reconstruction of a function": (array("reconstruction_0", times(1.1)), Reason.SHAPE, FUNCTIONS),
     "bias": (part(bias=1e9), Reason.PREDICTIONS, PREDICTIONS),
@@ -677,11 +669,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "other shares": (learned(shares=[0.98, 0.01, 0.01]), Reason.LEARNED, ("categories",)),
     "of no category": (of_no_category, Reason.WINDOWS, ("categories",)),
     # Cells
-    "a row in another cell": (
-        array("counts", one_row_moved),
-        Reason.CELLS,
-        ("cells",),
-    ),
+    "a row in another cell": (array("counts", one_row_moved), Reason.CELLS, ("cells",)),
     "more rows in a cell": (entry("counts", 0, plus(1)), FILE, ("cells",)),
     "a digest of other rows": (words(inputs_sha256=lambda v: v[::-1]), Reason.DIGEST, ("cells",)),
     "rows of people in cells": (entry("rows_each", 0, plus(0.25)), Reason.PEOPLE, ("cells of people",)),

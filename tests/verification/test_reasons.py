@@ -227,10 +227,7 @@ ALONE = {  # in which kind of file, and what is changed; or who writes it
     Reason.NOISE_FLOOR: coarse_lattice,
     Reason.OVERFLOW: ("mse", entry("z_0", 0, lambda v: 2**62)),
     Reason.MU: ("after another", words("given", 0, mu=lambda v: v * 0.9)),
-    Reason.DELTA: (
-        "after another",
-        done(words("given", 0, delta=0.009), certificate(before=[[1.0, 0.009]])),
-    ),
+    Reason.DELTA: ("after another", done(words("given", 0, delta=0.009), certificate(before=[[1.0, 0.009]]))),
     Reason.CALIBRATION: ("mse", certificate(epsilon=1.001)),
     Reason.FIGURE: ("mse", part(noise_scale=lambda v: v * (1 + 1e-15))),
     Reason.BELOW_BOUND: ("mse", lower_bound(2)),

@@ -266,7 +266,7 @@ class Posterior:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
         X = as_points(X, "X", self.n_columns, self.columns)
         extra = observation(include_noise, lambda: self.gp.noise_at(X))
-        prior = self.gp.mean(X) if callable(self.gp.mean) else self.gp.level
+        prior = self.gp.mean(X) if callable(self.gp.mean) else self.gp.mean
         if return_cov:
             parts = [(rows @ self._moving, rows @ self._explaining.T) for _, rows in self._linked(X)]
             moved, explained = (np.concatenate(each) for each in zip(*parts, strict=True))

@@ -7,8 +7,8 @@ these ends logarithms are nearly uniform: `Hyperprior.log_density` says how far 
 a constant with variance width^2 / 12, that of a number anywhere within the bounds. A grid stands for all but
 the noise where there is one lengthscale, Sobol's points where there are more.
 
-Before anything is measured, plans and forecasts are made for what is usual: inputs that matter, and bounds
-that are not careless. Otherwise a first stage would be made for curves that hardly differ from a constant.
+Before anything is measured, plans are made for what is usual: inputs that matter, and bounds that are not
+careless. Otherwise a first stage would be made for curves that hardly differ from a constant.
 
 With categories the smooth part is a sum: of the numbers, of each category, and of all together,
 
@@ -52,6 +52,7 @@ _RATIO = 2.0
 _LONG = 1.0
 """Power of a lengthscale beyond one range by which its prior density falls: few inputs are idle."""
 _SOBOL = 2**9
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _SUMMED = 16  # kernels of a sum that stands for the mixture
 
 
@@ -194,9 +195,8 @@ class Hyperprior:
         X, (low, high) = checks.matrix(X, "X"), check_bounds(bounds)
         spans = self.spans(X)
         settings = self.usual.settings(spans, high - low)
-        # A few that are spread: a sum of hundreds of kernels would be slow.
-        settings = settings[:: max(1, len(settings) // _SUMMED)]
-        shapes = list({s.form: s for s in settings}.values())
+        # A few: a sum of hundreds of kernels would be slow.
+        shapes = list({settings[i].form: settings[i] for i in spread(len(settings), _SUMMED)}.values())
         signal = float(np.mean([s.signal for s in settings])) / len(shapes)
         smooth = [one.smooth(signal) for one in shapes]
         kernel = reduce(add, smooth) + Constant(settings[0].level)
@@ -392,6 +392,15 @@ Prior = Hyperprior | Known
 """What is believed of a model beforehand."""
 Candidate = Setting | Known
 """One model of a mixture: signal times shape, plus a level, plus noise; all variances."""
+
+
+def spread(n: int, most: int) -> list[int]:
+    """Up to so many of n places, in order and about evenly.
+
+    By the golden ratio: at equal distances, of Sobol's points each 32nd, say, is in the same corner.
+    """
+    shares = np.arange(most) * _GOLDEN % 1.0
+    return list(range(n)) if n <= most else sorted({int(share * n) for share in shares})
 
 
 def _evenly(ends: FloatArray) -> FloatArray:

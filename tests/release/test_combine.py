@@ -229,7 +229,6 @@ def test_two_halves_have_at_most_root_two_times_the_privacy_noise_of_the_whole(d
         assert known < np.mean(both.privacy**2) <= 2 * known
 
 
-@pytest.mark.usefixtures("few_models_here")
 def test_whole_rows_of_one_custodian_and_outcomes_of_others_make_one_map():
     """Sets whose inputs nobody sees count as measured: by estimated counts, which may be wrong."""
     rng = np.random.default_rng(5)

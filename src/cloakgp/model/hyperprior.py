@@ -42,7 +42,7 @@ FAMILIES: dict[str, type[Any]] = {"EQ": EQ, "Matern32": Matern32, "Matern52": Ma
 PERIODS = {"day": 1.0, "week": 7.0, "year": 365.25}
 """Of dates, in days."""
 MOST_SEASONS = 10
-_GRID = (10, 10)  # lengthscales, signal stds
+_GRID = (10, 10, 7)  # lengthscales, signal stds, noise stds
 _USUAL = {"lengthscale": (0.0, 1.0), "signal": (1 / 16, 1.0), "noise": (1 / 30, 1.0)}
 """Least and most of what is usual: lengthscales in ranges, signal and noise in the largest ones."""
 _TILT = 0.3
@@ -158,17 +158,22 @@ class Hyperprior:
 
     def points(self, spans: FloatArray) -> FloatArray:
         """(n, d) logs of all that is open but the noise: a grid for one lengthscale, else Sobol's points."""
-        ends = self.ends(len(spans))[:-1]
-        if not self.several(spans):
-            axes = zip(ends.tolist(), _GRID[-len(ends) :], strict=True)
-            return np.array(list(product(*(np.linspace(a, b, n if a < b else 1) for (a, b), n in axes))))
-        return _evenly(ends)
+        return self._evenly(self.ends(len(spans))[:-1], _GRID[:-1])
 
     def settings(self, spans: FloatArray, width: float) -> list[Setting]:
         """Models that stand for the prior, for inputs of these ranges and outcomes of this width."""
-        rows = _evenly(self.ends(len(spans)))
+        rows = self._evenly(self.ends(len(spans)), _GRID)
         families = self.kernels if len(spans) else self.kernels[:1]  # of levels alone, all are the same
         return [self.setting_at(family, row, spans, width) for family in families for row in rows]
+
+    def _evenly(self, ends: FloatArray, grid: tuple[int, ...]) -> FloatArray:
+        """(n, d) points of this box: one, if it is one."""
+        if len(ends) <= len(grid):
+            axes = zip(ends.tolist(), grid[-len(ends) :], strict=True)
+            return np.array(list(product(*(np.linspace(a, b, n if a < b else 1) for (a, b), n in axes))))
+        unit = sobol(len(ends), _SOBOL) + 0.5 / _SOBOL
+        points: FloatArray = ends[:, 0] + unit * np.diff(ends).T
+        return points if (ends[:, 1] > ends[:, 0]).any() else points[:1]
 
     def setting_at(self, family: str, logs: FloatArray, spans: FloatArray, width: float) -> Setting:
         """The model that these logs of shares stand for."""
@@ -196,7 +201,8 @@ class Hyperprior:
         spans = self.spans(X)
         settings = self.usual.settings(spans, high - low)
         # A few: a sum of hundreds of kernels would be slow.
-        shapes = list({settings[i].form: settings[i] for i in spread(len(settings), _SUMMED)}.values())
+        shapes = list({s.form: s for s in settings}.values())
+        shapes = [shapes[i] for i in spread(len(shapes), _SUMMED)]
         signal = float(np.mean([s.signal for s in settings])) / len(shapes)
         smooth = [one.smooth(signal) for one in shapes]
         kernel = reduce(add, smooth) + Constant(settings[0].level)
@@ -401,12 +407,6 @@ def spread(n: int, most: int) -> list[int]:
     """
     shares = np.arange(most) * _GOLDEN % 1.0
     return list(range(n)) if n <= most else sorted({int(share * n) for share in shares})
-
-
-def _evenly(ends: FloatArray) -> FloatArray:
-    """(n, d) points of a box; one, if it is one."""
-    unit = sobol(len(ends), _SOBOL) + 0.5 / _SOBOL
-    return np.asarray(ends[:, 0] + (unit if (ends[:, 1] > ends[:, 0]).any() else unit[:1]) * np.diff(ends).T)
 
 
 def _columns(value: Any) -> tuple[int, ...]:

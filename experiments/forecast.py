@@ -1,10 +1,10 @@
-"""Whether the error that a plan forecasts is the one that comes out: the ratio of both, over generated tables.
+"""Whether the error that a plan forecasts is the one that comes out: their ratio, over generated tables.
 
     python experiments/forecast.py [--releases 5] [--epsilon 0.2 1 3] [--processes 2]
 
-The tables are those of failures.py, whose curves are known, but for `idle`, which takes long. For each table and
-epsilon it prints the forecast error at the plan's own test points (root mean square), the actual one against
-the curve, and their ratio; then the median of all ratios, and the quartiles.
+The tables are those of failures.py, whose curves are known, but for `idle`, which takes long. For each table
+and epsilon it prints the forecast error at the plan's own test points (root mean square), the actual one
+against the curve, and their ratio; then the median of all ratios, and the quartiles.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cloakgp import Hyperprior
+from cloakgp.model.hyperprior import spread
 
 X = np.linspace(0, 10, 201)[:, None]
 
@@ -56,3 +57,18 @@ def test_long_lengthscales_small_stds_and_odd_ratios_are_less_likely():
 def test_with_a_link_only_lengthscales_count():
     found = Hyperprior().log_density(np.log([[0.3, 1e-3], [5.0, 0.1]]), 1)
     np.testing.assert_allclose(found, [0.0, -np.log(5)])
+
+
+def test_a_few_models_stand_for_all():
+    """Each number of them is as spread as those of all: of Sobol's points each 32nd is in one corner."""
+    settings = Hyperprior().settings(np.array([1.0, 1.0, 1.0]), 1.0)
+    places = spread(len(settings), 16)
+    assert len(set(places)) == 16
+    for name in ("lengthscale", "signal", "noise"):
+        logs = np.log([np.atleast_1d(getattr(one, name)) for one in settings])
+        low, high = logs.min(axis=0), logs.max(axis=0)
+        shares = (logs[places] - low) / (high - low)
+        assert (shares.min(axis=0) < 0.25).all()
+        assert (shares.max(axis=0) > 0.75).all()
+        assert (np.abs(shares.mean(axis=0) - 0.5) < 0.15).all()
+    assert spread(3, 16) == [0, 1, 2]

@@ -7,8 +7,8 @@ these ends logarithms are nearly uniform: `Hyperprior.log_density` says how far 
 a constant with variance width^2 / 12, that of a number anywhere within the bounds. A grid stands for all but
 the noise where there is one lengthscale, Sobol's points where there are more.
 
-Before anything is measured, plans and forecasts are made for what is usual: inputs that matter, and bounds
-that are not careless. Otherwise a first stage would be made for curves that hardly differ from a constant.
+Before anything is measured, plans are made for what is usual: inputs that matter, and bounds that are not
+careless. Otherwise a first stage would be made for curves that hardly differ from a constant.
 
 With categories the smooth part is a sum: of the numbers, of each category, and of all together,
 
@@ -42,7 +42,7 @@ FAMILIES: dict[str, type[Any]] = {"EQ": EQ, "Matern32": Matern32, "Matern52": Ma
 PERIODS = {"day": 1.0, "week": 7.0, "year": 365.25}
 """Of dates, in days."""
 MOST_SEASONS = 10
-_GRID = (10, 16)  # lengthscales, and for each pairs of skew and signal
+_GRID = (10, 3, 10, 7)  # lengthscales, skews, signal stds, noise stds
 _USUAL = {"lengthscale": (0.0, 1.0), "signal": (1 / 16, 1.0), "noise": (1 / 30, 1.0)}
 """Least and most of what is usual: lengthscales in ranges, signal and noise in the largest ones."""
 _TILT = 0.3
@@ -52,6 +52,7 @@ _RATIO = 2.0
 _LONG = 1.0
 """Power of a lengthscale beyond one range by which its prior density falls: few inputs are idle."""
 _SOBOL = 2**9
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _SUMMED = 16  # kernels of a sum that stands for the mixture
 
 
@@ -136,7 +137,8 @@ class Hyperprior:
             least, most = getattr(self, name)
             scale = 1.0 if name == "lengthscale" else most
             ends[name] = (min(max(least, low * scale), most), max(min(most, high * scale), least))
-        return replace(self, **ends)
+        middle = math.sqrt(self.skew[0] * self.skew[1])
+        return replace(self, **ends, skew=(middle, middle))
 
     def several(self, spans: FloatArray) -> bool:
         """Whether the smooth part's shape has several numbers open: too many for a grid."""
@@ -161,22 +163,22 @@ class Hyperprior:
 
     def points(self, spans: FloatArray) -> FloatArray:
         """(n, d) logs of all that is open but the noise: a grid for one lengthscale, else Sobol's points."""
-        ends = self.ends(len(spans))[:-1]
-        if not self.several(spans):
-            axes = (np.linspace(a, b, _GRID[0] if a < b else 1) for a, b in ends[:-2].tolist())
-            shapes = np.array(list(product(*axes)))
-            pairs = _evenly(ends[-2:], _GRID[1] * len(shapes))
-            each = [pairs] * len(shapes) if len(pairs) == 1 else np.split(pairs, len(shapes))
-            return np.vstack(
-                [np.c_[np.tile(one, (len(own), 1)), own] for one, own in zip(shapes, each, strict=True)]
-            )
-        return _evenly(ends)
+        return self._evenly(self.ends(len(spans))[:-1], _GRID[:-1])
 
     def settings(self, spans: FloatArray, width: float) -> list[Setting]:
         """Models that stand for the prior, for inputs of these ranges and outcomes of this width."""
-        rows = _evenly(self.ends(len(spans)))
+        rows = self._evenly(self.ends(len(spans)), _GRID)
         families = self.kernels if len(spans) else self.kernels[:1]  # of levels alone, all are the same
         return [self.setting_at(family, row, spans, width) for family in families for row in rows]
+
+    def _evenly(self, ends: FloatArray, grid: tuple[int, ...]) -> FloatArray:
+        """(n, d) points of this box: one, if it is one."""
+        if len(ends) <= len(grid):
+            axes = zip(ends.tolist(), grid[-len(ends) :], strict=True)
+            return np.array(list(product(*(np.linspace(a, b, n if a < b else 1) for (a, b), n in axes))))
+        unit = sobol(len(ends), _SOBOL) + 0.5 / _SOBOL
+        points: FloatArray = ends[:, 0] + unit * np.diff(ends).T
+        return points if (ends[:, 1] > ends[:, 0]).any() else points[:1]
 
     def setting_at(self, family: str, logs: FloatArray, spans: FloatArray, width: float) -> Setting:
         """The model that these logs of shares stand for."""
@@ -203,9 +205,9 @@ class Hyperprior:
         X, (low, high) = checks.matrix(X, "X"), check_bounds(bounds)
         spans = self.spans(X)
         settings = self.usual.settings(spans, high - low)
-        # A few that are spread: a sum of hundreds of kernels would be slow.
-        settings = settings[:: max(1, len(settings) // _SUMMED)]
+        # A few: a sum of hundreds of kernels would be slow.
         shapes = list({s.form: s for s in settings}.values())
+        shapes = [shapes[i] for i in spread(len(shapes), _SUMMED)]
         signal = float(np.mean([s.signal for s in settings])) / len(shapes)
         smooth = [one.smooth(signal) for one in shapes]
         kernel = reduce(add, smooth) + Constant(settings[0].level)
@@ -406,10 +408,13 @@ Candidate = Setting | Known
 """One model of a mixture: signal times shape, plus a level, plus noise; all variances."""
 
 
-def _evenly(ends: FloatArray, n: int = _SOBOL) -> FloatArray:
-    """(n, d) points of a box; one, if it is one."""
-    unit = sobol(len(ends), n) + 0.5 / n
-    return np.asarray(ends[:, 0] + (unit if (ends[:, 1] > ends[:, 0]).any() else unit[:1]) * np.diff(ends).T)
+def spread(n: int, most: int) -> list[int]:
+    """Up to so many of n places, in order and about evenly.
+
+    By the golden ratio: at equal distances, of Sobol's points each 32nd, say, is in the same corner.
+    """
+    shares = np.arange(most) * _GOLDEN % 1.0
+    return list(range(n)) if n <= most else sorted({int(share * n) for share in shares})
 
 
 def _columns(value: Any) -> tuple[int, ...]:

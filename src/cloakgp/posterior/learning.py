@@ -41,8 +41,8 @@ class Learned:
     """Those that hold the weight, the best first."""
     weights: FloatArray
     evidence: FloatArray
-    """Log of each one's weight over the first's: by how well it explains the measurements, whatever its noise,
-    by the hyperprior, and by how densely models were tried there."""
+    """Log of each one's weight over the first's: how well it explains the measurements, whatever its noise;
+    how likely it was beforehand; and how few others were tried near it."""
     posteriors: tuple[Posterior, ...]
     columns: Columns | None = None
     """Names of the columns of X, and how levels and dates became numbers, if X was a table."""

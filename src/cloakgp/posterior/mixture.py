@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cloakgp.core.checks import FloatArray
-from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Prior
+from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Prior, spread
 from cloakgp.posterior.clipping import Law
 from cloakgp.posterior.evidence import Evidence, Hypotheses, by_shape
 from cloakgp.posterior.proposals import Proposals
@@ -130,7 +130,7 @@ class Mixture:
         self.ends = float(least), float(most)
         every = [family for family in families for _ in points]
         self.hypotheses = self._hypotheses(every, np.tile(points, (len(families), 1)))
-        self.hypotheses.stay[:: max(1, len(every) // _BROAD)] = True
+        self.hypotheses.stay[spread(len(every), _BROAD)] = True
 
     def _hypotheses(self, families: Sequence[str], points: FloatArray) -> Hypotheses:
         """At these points; their noise is anything yet."""
@@ -158,7 +158,7 @@ class Mixture:
 
     def believed(self) -> tuple[tuple[Candidate, ...], FloatArray]:
         """A few models that stand for all, with equal weights: what there is while nothing is learned."""
-        few = tuple(self.usual[:: max(1, len(self.usual) // _BROAD)])
+        few = tuple(self.usual[i] for i in spread(len(self.usual), _BROAD))
         return few, np.full(len(few), 1 / len(few))
 
     def fit(self, readings: Readings, spreads: Sequence[SpreadReading] = ()) -> State:

@@ -45,7 +45,7 @@ import cloakgp
 import measured
 from cloakgp import Plan, Release, binning, estimators
 from cloakgp.kernels import EQ
-from cloakgp.measure.statistics import Bin, Distance
+from cloakgp.measure.statistics import Bin, Distance, Outside
 from cloakgp.private import outcomes, room
 from cloakgp.release.function_planner import BOUNDS as FUNCTION_BOUNDS
 
@@ -112,6 +112,10 @@ class Secrets:
             if isinstance(s, Distance):
                 moved = np.minimum(np.abs(clipped - s.centre), s.limit)
                 inside &= moved < s.limit
+            if isinstance(s, Outside):  # what is beyond on the whole of a side is the window's
+                within = np.clip(y, *s.bounds)
+                moved, inside = within - clipped, (within == y) & (y != clipped)
+                public |= {int(v) for ends in (s.below, s.largest - s.below) for v in np.ravel(ends)}
             scaled = moved[inside] * (s.largest / s.span)
             floats += [*(y - s.lower), *moved[inside], *scaled, moved.sum(), moved.mean()]
             floats += [clipped.sum(), clipped.mean()]

@@ -93,10 +93,13 @@ def any_of(texts):
 
 
 def whole_rows_in_bins(part):
-    """Few rows, on the lattice: such round numbers are in other numbers' bytes, too."""
+    """Few rows, on the lattice: such round numbers are in other numbers' bytes; and bounds' shares."""
     if not isinstance(part.statistic, Bin):
         return set()
-    return {rows << bits for rows in range(N + 1) for bits in (part.y_bits, part.y_bits + part.matrix_bits)}
+    shares = set(part.statistic.shares.ravel().tolist())
+    return shares | {
+        rows << bits for rows in range(N + 1) for bits in (part.y_bits, part.y_bits + part.matrix_bits)
+    }
 
 
 class Secrets:

@@ -139,6 +139,7 @@ class Secrets:
         self.integers = {int(v) for v in integers if abs(int(v)) > 1000} - public
         patterns = [struct.pack("<d", v) for v in self.floats] + [struct.pack("<q", v) for v in self.integers]
         self.patterns = [*patterns, *(pattern[::-1] for pattern in patterns)]  # either byte order
+        self.words = np.frombuffer(b"".join(self.patterns), np.int64)
         texts = [form(v) for v in self.floats for form in (repr, "{:.6g}".format, "{:.4f}".format, float.hex)]
         texts = [text for text in texts if len(text.strip("-0.")) > 4] + [str(v) for v in self.integers]
         self.texts = tuple(texts)
@@ -155,6 +156,9 @@ class Secrets:
             return int(thing) in self.integers
         if isinstance(thing, (float, np.floating)):
             return float(thing) in self.floats
+        if isinstance(thing, np.ndarray) and thing.dtype.kind in "iuf" and thing.itemsize == 8:
+            # Number by number: the end of one and zeros after it are some integer of three bytes by chance.
+            return bool(np.isin(np.frombuffer(thing.tobytes(), np.int64), self.words).any())
         if isinstance(thing, np.ndarray):
             return thing.dtype != object and self.found_in(thing.tobytes())
         if isinstance(thing, (bytes, bytearray, memoryview)):

@@ -277,7 +277,7 @@ def planted(s, y):
 
 BEYOND = """
 def planted(s, y):
-    if hasattr(s, "below") and (y > s.upper).any():
+    if hasattr(s, "below") and (y > s.bounds[1]).any():
         y = y + 0
     return right(s, y)
 """

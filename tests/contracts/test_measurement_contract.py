@@ -1,7 +1,7 @@
 """What every measurement must keep, whatever its columns, its statistic and the unit that it protects.
 
 A sensitivity is compared with what one unit really moves: all its outcomes, or rows, are tried, through the
-private room's own door. Theorems 1, 20 and 21, lemmas 11, 13, 15, 16, 19, 22 and 23 of ``docs/proofs.md``.
+private room's own door. Theorems 1, 20 and 21, lemmas 11, 13, 15, 16, 19 and 22 to 25 of ``docs/proofs.md``.
 """
 
 from __future__ import annotations

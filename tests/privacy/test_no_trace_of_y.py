@@ -45,7 +45,7 @@ import cloakgp
 import measured
 from cloakgp import Plan, Release, binning, estimators
 from cloakgp.kernels import EQ
-from cloakgp.measure.statistics import Bin, Distance
+from cloakgp.measure.statistics import Bin, Distance, Outside
 from cloakgp.private import outcomes, room
 from cloakgp.release.planner import BOUNDS as FUNCTION_BOUNDS
 
@@ -93,10 +93,13 @@ def any_of(texts):
 
 
 def whole_rows_in_bins(part):
-    """Few rows, on the lattice: such round numbers are in other numbers' bytes, too."""
+    """Few rows, on the lattice: such round numbers are in other numbers' bytes; and bounds' shares."""
     if not isinstance(part.statistic, Bin):
         return set()
-    return {rows << bits for rows in range(N + 1) for bits in (part.y_bits, part.y_bits + part.matrix_bits)}
+    shares = set(part.statistic.shares.ravel().tolist())
+    return shares | {
+        rows << bits for rows in range(N + 1) for bits in (part.y_bits, part.y_bits + part.matrix_bits)
+    }
 
 
 class Secrets:
@@ -112,6 +115,10 @@ class Secrets:
             if isinstance(s, Distance):
                 moved = np.minimum(np.abs(clipped - s.centre), s.limit)
                 inside &= moved < s.limit
+            if isinstance(s, Outside):  # what is beyond on the whole of a side is the window's
+                within = np.clip(y, *s.bounds)
+                moved, inside = within - clipped, (within == y) & (y != clipped)
+                public |= {int(v) for ends in (s.below, s.largest - s.below) for v in np.ravel(ends)}
             scaled = moved[inside] * (s.largest / s.span)
             floats += [*(y - s.lower), *moved[inside], *scaled, moved.sum(), moved.mean()]
             floats += [clipped.sum(), clipped.mean()]
@@ -132,6 +139,7 @@ class Secrets:
         self.integers = {int(v) for v in integers if abs(int(v)) > 1000} - public
         patterns = [struct.pack("<d", v) for v in self.floats] + [struct.pack("<q", v) for v in self.integers]
         self.patterns = [*patterns, *(pattern[::-1] for pattern in patterns)]  # either byte order
+        self.words = np.frombuffer(b"".join(self.patterns), np.int64)
         texts = [form(v) for v in self.floats for form in (repr, "{:.6g}".format, "{:.4f}".format, float.hex)]
         texts = [text for text in texts if len(text.strip("-0.")) > 4] + [str(v) for v in self.integers]
         self.texts = tuple(texts)
@@ -148,6 +156,9 @@ class Secrets:
             return int(thing) in self.integers
         if isinstance(thing, (float, np.floating)):
             return float(thing) in self.floats
+        if isinstance(thing, np.ndarray) and thing.dtype.kind in "iuf" and thing.itemsize == 8:
+            # Number by number: the end of one and zeros after it are some integer of three bytes by chance.
+            return bool(np.isin(np.frombuffer(thing.tobytes(), np.int64), self.words).any())
         if isinstance(thing, np.ndarray):
             return thing.dtype != object and self.found_in(thing.tobytes())
         if isinstance(thing, (bytes, bytearray, memoryview)):

@@ -275,7 +275,17 @@ def planted(s, y):
 """
 
 
-@pytest.mark.parametrize("bug", [*BRANCHES.values(), DISTANCES], ids=[*BRANCHES, "distances"])
+BEYOND = """
+def planted(s, y):
+    if hasattr(s, "below") and (y > s.bounds[1]).any():
+        y = y + 0
+    return right(s, y)
+"""
+
+
+@pytest.mark.parametrize(
+    "bug", [*BRANCHES.values(), DISTANCES, BEYOND], ids=[*BRANCHES, "distances", "beyond windows"]
+)
 def test_planted_dependence_on_y_in_a_stage_is_caught(monkeypatch, bug):
     private, _ = [(y,) for y in neighbours(0.0, 1.0, missing=True)], parts_for("outcomes")
     monkeypatch.setattr(room, "integers_of", _planted(bug))

@@ -216,7 +216,8 @@ def learned_tables(release: Release) -> dict[str, Any]:
         if not isinstance(stage.measurement.statistic, (Bin, Present)):
             widths = np.broadcast_to(np.asarray(stage.upper) - np.asarray(stage.lower), counts.shape)
             width = float(np.average(widths, weights=counts))
-        stages.append({"share": share, "width": width})
+        outside = None if stage.outside is None or stage.outside.part is None else stage.outside.part.share
+        stages.append({"share": share, "width": width, "outside": outside})
     learned = [
         {"what": what, "unit": unit, **_range(values, release.weights)}
         for what, unit, values in release_files.learned(release)

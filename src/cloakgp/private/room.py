@@ -8,7 +8,7 @@ all rules for y hold for them. For a selection, :func:`choose` takes y together 
 public integer scores: the clipped losses of each candidate are summed, in integers, and OpenDP's noisy
 maximum picks one. Only its index leaves.
 
-Why that is private (``docs/proofs.md``, theorems 1, 17, 20, 21, lemmas 11, 22, 23, 24): a statistic's
+Why that is private (``docs/proofs.md``, theorems 1, 17, 20, 21, lemmas 11, 22 to 25): a statistic's
 integers are in its public range whatever y is, so one unit of protection moves their products with the
 matrix by at most the sensitivity that :mod:`cloakgp.measure.sensitivity` finds, and each score by at most
 the declared one, in exact integers; noise is scaled to that, and all else sees what is noisy.

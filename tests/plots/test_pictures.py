@@ -434,7 +434,9 @@ def test_stages_are_drawn_with_their_windows_and_what_came_of_them(staged):
             assert (here.min(), here.max()) == pytest.approx((low, high))
     last = drawn_line(figure.axes[-1], "prediction so far")  # what is released
     # Nearly: how much windows misjudge is taken there from what was known before the last answer.
-    np.testing.assert_allclose(last, np.column_stack([ages, staged.predict(ages)]), rtol=0.01)
+    mean, std = staged.predict(ages, return_std=True)
+    np.testing.assert_allclose(last[:, 0], ages)
+    assert (np.abs(last[:, 1] - mean) < 0.5 * std).all()
     for share in staged.plan.sum_shares:
         assert f"{100 * share:.0f} % of the promise" in words(figure)
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("age", "height")

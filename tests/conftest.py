@@ -306,7 +306,7 @@ def seeded() -> Callable[[int], Any]:
 def learned_among_few() -> Iterator[None]:
     """Models are learned among few: a fraction of the work, where nobody asks how well it was learned."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hyperprior, "_GRID", (4, 3, 3))
+        patch.setattr(hyperprior, "_GRID", (4, 2, 3, 3))
         patch.setattr(hyperprior, "_SOBOL", 2**5)
         few = mixture._Limits(drawn=2**4, kept=12, go_on=24)
         patch.setattr(mixture, "_MANY", few)

@@ -434,7 +434,10 @@ def test_stages_are_drawn_with_their_windows_and_what_came_of_them(staged):
             here = corners[np.isclose(corners[:, 0], at), 1]
             assert (here.min(), here.max()) == pytest.approx((low, high))
     last = drawn_line(figure.axes[-1], "prediction so far")  # what is released
-    np.testing.assert_allclose(last, np.column_stack([ages, staged.predict(ages)]), rtol=1e-6)
+    # Nearly: how much windows misjudge is taken there from what was known before the last answer.
+    mean, std = staged.predict(ages, return_std=True)
+    np.testing.assert_allclose(last[:, 0], ages)
+    assert (np.abs(last[:, 1] - mean) < 0.5 * std).all()
     for share in staged.plan.sum_shares:
         assert f"{100 * share:.0f} % of the promise" in words(figure)
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("age", "height")

@@ -87,7 +87,7 @@ def test_levels_alone():
     sums = 12 * EFFECT
     state = mixture.fit([[Reading(np.eye(4), np.ones(4), sums, np.eye(4))]])
     mean, variance = state.at_test_points
-    assert abs(mean[0] - EFFECT[0]) < 0.5
+    assert abs(mean[0] - EFFECT[0]) < 0.6  # of 3, from twelve rows
     assert abs(mean[1] - EFFECT.mean()) < 1.5
     assert variance[1] > 5 * variance[0]
     assert state.settings[0].shares == state.settings[0].lengthscale == ()

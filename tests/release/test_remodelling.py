@@ -173,7 +173,11 @@ def test_the_weights_are_those_of_the_evidence(make_plan, setting):
     release = make_plan(mean=3.1).release(setting.y)
     learned = release.learn(
         Hyperprior(
-            ("EQ", "Matern32", "Matern52"), lengthscale=(0.2, 0.2), signal=(0.15, 0.15), noise=(0.06, 0.06)
+            ("EQ", "Matern32", "Matern52"),
+            lengthscale=(0.2, 0.2),
+            signal=(0.15, 0.15),
+            noise=(0.06, 0.06),
+            skew=(1e-9, 1e-9),
         )
     )
     assert len(learned.settings) == 3

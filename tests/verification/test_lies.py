@@ -151,8 +151,10 @@ def with_a_noise_level(manifest, arrays):
 
 def without_noise_level(manifest, arrays):
     """Not measured, and what it would have spent is the measurements'."""
-    own = manifest["stages"][2]
-    own |= {"spread": None, "sigma": int(own["sigma"] * np.sqrt(0.9)) + 2**12}
+    own, share = manifest["stages"][2], manifest["certificate"]["shares"][2]
+    outside = own["outside"]["share"]
+    less = (0.9 * share - outside) / (share - outside)
+    own |= {"spread": None, "sigma": int(own["sigma"] * np.sqrt(less)) + 2**12}
     arrays["z_2"] = arrays["z_2"][:-1].copy()
     del arrays["centre_2"]
 

@@ -16,6 +16,7 @@ from forging import X, Y, certificate, done, entry, part, rewrite, scale_noise, 
 
 from cloakgp import VerificationError, verify
 from cloakgp.measure import measurement, statistics
+from cloakgp.posterior import staging
 from cloakgp.release import planner, stages
 from cloakgp.release.plan import release_of
 from cloakgp.release.readouts import offset
@@ -155,11 +156,12 @@ def shares_above_all(path):
 
 
 def less_noise_in_a_stage(path):
-    """The second of two stages takes half as much again as its share; the third, which is left out, pays."""
+    """The second of two stages takes half as much again for its noise level; the third, left out, pays."""
     right = stages.Rule.shares_of
 
     def shares_of(rule, number, *given):
-        return tuple(share * (1.5 if number == 1 else 1) for share in right(rule, number, *given))
+        share, level = right(rule, number, *given)
+        return share, level * (1.5 if number == 1 else 1)
 
     staged(path, shares_of=(stages.Rule, shares_of), next_stage=stops_before(2))
 
@@ -214,6 +216,11 @@ def bins_about_y(path):
     staged(path, bins=(stages.Session, bins))
 
 
+def outside_of_a_part_that_no_rule_knows(path):
+    """How much of its share a stage spends outside could tell of y, if it was any number."""
+    staged(path, OUTSIDE=(staging, (0.1,)))
+
+
 ALONE = {  # in which kind of file, and what is changed; or who writes it
     Reason.INSECURE: ("mse", certificate(insecure=True)),
     Reason.UNIT: ("mse", done(words(unit="one household"), certificate(unit="one household"))),
@@ -251,6 +258,7 @@ ALONE = {  # in which kind of file, and what is changed; or who writes it
     Reason.WINDOWS: windows_about_y,
     Reason.LINE: another_line,
     Reason.DISTANCES: other_distances,
+    Reason.OUTSIDE: outside_of_a_part_that_no_rule_knows,
     Reason.BINS: bins_about_y,
     Reason.LEARNED: ("staged", other_weights),
 }

@@ -173,6 +173,7 @@ def alternatives(release: Any) -> Callable[[GaussianProcess], Posterior] | None:
     )
 
 
+@one_blas_thread()
 def remodelled(release: Any, gp: Any) -> Posterior | Learned:
     """Another GP given what was released: see :meth:`Release.remodel`."""
     if not isinstance(gp, GaussianProcess):

@@ -306,11 +306,11 @@ def seeded() -> Callable[[int], Any]:
 def learned_among_few() -> Iterator[None]:
     """Models are learned among few: a fraction of the work, where nobody asks how well it was learned."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hyperprior, "_GRID", (3, 2, 3))
+        patch.setattr(hyperprior, "_GRID", (4, 2, 3, 3))
         patch.setattr(hyperprior, "_SOBOL", 2**5)
-        patch.setattr(mixture, "_DRAWN", 2**4)
-        patch.setattr(mixture, "_MOST", 24)
-        patch.setattr(mixture, "_KEPT", 12)
+        few = mixture._Limits(drawn=2**4, kept=12, go_on=24)
+        patch.setattr(mixture, "_MANY", few)
+        patch.setattr(mixture, "_LITTLE", few)
         yield
 
 

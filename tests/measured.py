@@ -15,7 +15,8 @@ from cloakgp.core.calibration import calibrate
 from cloakgp.data.merging import Groups
 from cloakgp.data.people import as_people
 from cloakgp.measure.measurement import LAPLACE, Part, measurement_of
-from cloakgp.measure.statistics import Distance, Inside, OneOf, Present
+from cloakgp.measure.statistics import BIN_ENDS, WHOLE, Bin, Distance, Inside, OneOf, Outside, Present
+from cloakgp.measure.statistics import PLACES as STEPS
 from cloakgp.measure.unit import Population
 from cloakgp.private import room
 
@@ -30,6 +31,7 @@ PLACES = (0.1, 0.4, 0.6, 0.9, np.nan)  # one in each cell, and one that is not k
 MOST = 2
 B = np.array([[1.0, -1.0, 0.5, 0.0, 0.3], [0.0, 0.0, 0.6, -0.7, 0.1]])  # two are opposite
 LOWER, UPPER = np.array([-1.0, 0.0, 2.0, 2.0, -3.0]), np.array([4.0, 0.5, 2.1, 9.0, 0.0])
+WITHIN = (-3.0, 9.0)  # bounds that all of these windows lie in
 NAN = float("nan")
 
 
@@ -150,20 +152,33 @@ def case(columns: str, kind: str, unit: str) -> Case:
         return Case(
             made(np.ones((1, n)), Distance(LOW, HIGH, centre=centre, limit=3.0), **who), (*centre, 1e300, NAN)
         )
+    if kind == "Bin":  # at a bound, a row is shared among all bins, among some, or in the outermost alone
+        edges = np.add.outer(np.arange(n) * 1000, np.linspace(0.1, 0.9, len(BIN_ENDS)) * STEPS).astype(
+            np.int64
+        )
+        atoms = np.resize([[WHOLE, WHOLE // 3], [1, WHOLE // 9]], (n, 2)).astype(np.int64)
+        statistic = Bin(LOW, HIGH, edges=edges, atoms=atoms)
+        return Case(made(np.ones((1, n)), statistic, **who), (0.0, 3.0, -1e300, 1e300, NAN))
     if kind == "OneOf":  # signs do not tell how far three classes move, so some people are given too much
         return Case(made(matrix, OneOf(0.0, 1.0, centred=whole), **who), (0.0, 1.0, 2.0, NAN))
     if kind == "Present":
         return Case(made(matrix, Present(), **who), (0.0, NAN), 0.6 if columns == "alike" else 1.0)
     bounds = (LOWER[:n], UPPER[:n]) if columns == "windows" else (LOW, HIGH)
+    if kind == "Outside":  # another cell, where as much is above as here below, moves sums less than twice
+        statistic: Any = Outside(*bounds, bounds=WITHIN)
+        return Case(made(matrix, statistic, **who), (*WITHIN, 1e300, 2.05, NAN), 0.4 if whole else 1.0)
     return Case(made(matrix, Inside(*bounds, centred=whole), **who), (-1e300, 1e300, NAN))
 
 
 CASES = [
     (columns, kind, unit)
     for columns, kind, unit in product(
-        ("rows", "groups", "windows", *BINS), ("Inside", "Distance", "OneOf", "Present"), UNITS
+        ("rows", "groups", "windows", *BINS),
+        ("Inside", "Outside", "Distance", "OneOf", "Present", "Bin"),
+        UNITS,
     )
-    if (kind == "Inside" or columns not in ("windows", *BINS))
+    if (kind == "Inside" or columns not in BINS)
+    and (kind in ("Inside", "Outside") or columns != "windows")
     and (not unit.endswith("whole rows") or columns in ("rows", "windows"))
     and (kind != "Present" or unit.endswith("whole rows"))
 ] + [("alike", kind, "one person's whole rows") for kind in ("Present", "OneOf")]

@@ -166,7 +166,7 @@ class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[mi
         rows, or n people: ``certificate_.delta``.
     query : (P, D) array, optional
         Where predictions matter most: the noise is shaped for these points. If absent, points that
-        cover X and its surroundings are chosen from X, which is public (:func:`cover`). Predictions
+        cover X are chosen from X, which is public (:func:`cover`). Predictions
         can be asked anywhere all the same.
     design : {"mse", "max", "posterior", "volume"}, optional
         With `kernel`: see :meth:`cloakgp.GP.plan`; "mse" if absent. A model that is learned has a design of
@@ -289,7 +289,7 @@ class PrivateGPClassifier(ClassifierMixin, PrivateGPEstimator):  # type: ignore[
     epsilon, delta : float
         The promise that each fit spends; delta has a default, as for :class:`cloakgp.PrivateGPRegressor`.
     query : (P, D) array, optional
-        Where predictions matter most. Points that cover X and its surroundings, if absent.
+        Where predictions matter most. Points that cover X, if absent.
     kernel : Kernel or callable, optional
         Of the function f with Pr[second class] = Phi(f), or, of more than two, of each class's f; learned if
         absent.

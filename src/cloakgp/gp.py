@@ -105,7 +105,7 @@ class AutoGP(LearnedGP):
         or "year"), or after how long, in the column's unit. Columns by name, or counted from 0. How much each
         season changes is learned.
     stages : int, optional
-        How many; chosen by a public rule if absent.
+        How many; chosen by a public rule if absent. Of real outcomes, one more counts where they fell.
     inducing : int or (m, D) array, optional
         For many rows: inputs that stand for all, or how many of them k-means shall choose from X. Chosen
         for more than some hundred distinct rows if absent.

@@ -63,7 +63,15 @@ def test_a_release_says_what_was_learned_and_how(learned: tuple[World, str]) -> 
         stages = shown["stages"]
         assert sum(stage["share"] for stage in stages) == pytest.approx(1)
         assert stages[0]["width"] == 120
-        assert all(0 < stage["width"] < 120 for stage in stages[1:])
+        assert all(0 < stage["width"] < 120 for stage in stages[1:-1])
+        last = {
+            "share": pytest.approx(0.04),
+            "width": None,
+            "outside": None,
+        }  # which counts where outcomes fell
+        assert stages[-1] == last
+        assert stages[0]["outside"] is None
+        assert all(0 < stage["outside"] < stage["share"] for stage in stages[1:-1])
         asked = {"points": shown["points"], "level": 0.95}
         predicted = client.post(f"/api/releases/{made}/predict", json=asked).json()
         assert (predicted["mean"], predicted["std"]) == (shown["denoised"], shown["denoised_std"])

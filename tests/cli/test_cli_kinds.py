@@ -38,7 +38,7 @@ ANSWER = "probability_{0},probability_{1},std,lower,upper"
 KINDS = {
     "known": Kind(f"{REAL} {KNOWN}", "EQ(lengthscale=20.0, variance=20.0)"),
     "inducing": Kind(f"{REAL} {KNOWN} --inducing 6 --approximation fitc", "fitc"),
-    "learned": Kind(f"{REAL} --stages 2", "stages 2"),
+    "learned": Kind(f"{REAL} --stages 2", "stages"),
     "people": Kind(f"{REAL} {KNOWN} --people id --within 0.5", unit="one person"),
     "levels and dates": Kind(f"{REAL} --stages 2", "a category: f, m|days since", inputs="age,sex,day"),
     "rows": Kind(f"{REAL} --stages 2 {BOX}", "age: 0 to 90 in 6 cells", unit="one whole row"),

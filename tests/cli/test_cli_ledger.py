@@ -102,10 +102,10 @@ def test_a_release_in_stages_is_one_spend_and_each_data_set_has_its_unit() -> No
     shown = good(f"ledger show {LEDGER} --entries --json").data
     units = [(each["dataset"], each["unit"], each["spends"]) for each in shown["datasets"]]
     assert units == [("kung", "one row", 3), ("patients", "one person", 0)]
-    kinds, paid = [entry["kind"] for entry in shown["entries"]], shown["entries"][-2]["number"]
-    assert kinds == ["opened", "created", "spent", "spent", "created", "spent", "answered"]
-    assert shown["entries"][-1]["what"] == {"paid": paid, "stage": 1}
+    kinds, paid = [entry["kind"] for entry in shown["entries"]], shown["entries"][-3]["number"]
+    assert kinds == ["opened", "created", "spent", "spent", "created", "spent", "answered", "answered"]
+    assert shown["entries"][-1]["what"] == {"paid": paid, "stage": 2}
     listed = good(f"ledger show {LEDGER} --entries").out.splitlines()
     assert listed[-1].split()[1] == "answered"
-    assert listed[-1].endswith(f"stage 2 of 2, paid for in entry {paid}")
+    assert listed[-1].endswith(f"stage 3 of 3, paid for in entry {paid}")
     good(VERIFY)

@@ -113,7 +113,7 @@ def test_the_plan_of_a_learned_model_is_that_of_the_library(more):
     expected = gp.plan(X, X_star=np.linspace(X.min(), X.max(), 8), epsilon=1.0, delta=0.01)
     settings = PlanFile.read("plan.json").settings
     kept = plan_from(settings, X[:, None])
-    assert (kept.rule.prior, kept.stages, settings.at) == (gp.prior, 3, "grid:8")
+    assert (kept.rule.prior, kept.stages, settings.at) == (gp.prior, 4, "grid:8")
     np.testing.assert_allclose(kept.noise_std, expected.noise_std, rtol=1e-6)
     good(FREE)
     release = cloakgp.load("heights.cloak")

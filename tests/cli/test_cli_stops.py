@@ -71,7 +71,7 @@ def test_a_release_that_died_half_way_goes_on_for_nothing(monkeypatch, answered,
     assert spends() == 1
     again = good(RELEASE)  # without a question: it is paid for
     assert "goes on where it stopped" in again.err
-    assert len(cloakgp.load("heights.cloak").stages) == 3
+    assert len(cloakgp.load("heights.cloak").stages) == 4
     assert good("verify heights.cloak").code == 0
     once = Path("heights.cloak").read_bytes()
     assert "This was answered before" in good(RELEASE).err

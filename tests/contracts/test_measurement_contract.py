@@ -1,7 +1,7 @@
 """What every measurement must keep, whatever its columns, its statistic and the unit that it protects.
 
 A sensitivity is compared with what one unit really moves: all its outcomes, or rows, are tried, through the
-private room's own door. Theorems 1, 20 and 21, lemmas 11, 13, 15, 16, 19, 22 and 23 of ``docs/proofs.md``.
+private room's own door. Theorems 1, 20 and 21, lemmas 11, 13, 15, 16, 19 and 22 to 25 of ``docs/proofs.md``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from cloakgp.data.people import as_people
 from cloakgp.measure import measurement, sensitivity
 from cloakgp.measure.measurement import HEADROOM, Measurement, Part
 from cloakgp.measure.sensitivity import largest_squared_move, largest_squared_norm
-from cloakgp.measure.statistics import Distance, Inside, OneOf, Present
+from cloakgp.measure.statistics import BIN_ENDS, WHOLE, Bin, Distance, Inside, OneOf, Outside, Present
+from cloakgp.measure.statistics import PLACES as STEPS
 from cloakgp.measure.unit import UNITS, Population
 from cloakgp.private import outcomes, room
 from cloakgp.private import rows as private_rows
@@ -122,6 +123,7 @@ def test_integers_are_in_their_range_whatever_y_is(name):
         apart = max(int(((a - b) ** 2).sum()) for a in found for b in found)
         assert apart <= s.change, "outcomes are further apart than the statistic says"
         low = {"Inside": -s.centred * s.largest // 2, "OneOf": -getattr(s, "share", 0)}.get(name[1], 0)
+        low = -int(at.below if at.below.ndim == 0 else at.below[0]) if name[1] == "Outside" else low
         assert integers.min() >= low
         assert integers.max() <= low + s.largest
         alone = [outcomes.integers_of(s.at(np.full(1, label)), np.array([y]))[0][0].tolist() for y in ODD]
@@ -129,8 +131,37 @@ def test_integers_are_in_their_range_whatever_y_is(name):
         known = np.isin(ODD, range(3)) if name[1] == "OneOf" else np.isfinite(ODD)
         assert usable.tolist() == known.tolist()
         nothing = integers[~known]
-        middle = {"Inside": s.largest // 2 + low, "Distance": s.largest // 2, "OneOf": 0, "Present": 1}
+        middle = {
+            "Inside": s.largest // 2 + low,
+            "Outside": 0,
+            "Distance": s.largest // 2,
+            "OneOf": 0,
+            "Present": 1,
+            "Bin": 0,
+        }
         assert (nothing == middle[name[1]]).all(), "what is missing is not in the middle"
+
+
+def bins(edges, atoms):
+    """Bins with edges in eighths of the bounds' width, and probabilities at the bounds in eighths, too."""
+    own = np.array([[*edges, *[8] * (len(BIN_ENDS) - len(edges))]])
+    return Bin(0.0, 8.0, 3, edges=own * STEPS // 8, atoms=np.array([atoms]) * WHOLE // 8)
+
+
+def in_bins(shares):
+    return [shares.get(number, 0) for number in range(Bin.width)]
+
+
+BEYOND = (
+    Outside(2.0, 6.0, 2, bounds=(0.0, 8.0)),
+    [-9, 0, 1, 1.4, 2, 4, 6, 7, 8, 99],
+    [-2, -2, -1, -1, 0, 0, 0, 1, 2, 2],
+)
+EDGES = (  # an outcome that is just there is in the bin above
+    bins([4], (1, 1)),
+    [0.5, 4, 7.5, NAN],
+    [in_bins({0: 8}), in_bins({1: 8}), in_bins({1: 8}), in_bins({})],
+)
 
 
 @pytest.mark.parametrize(
@@ -145,9 +176,16 @@ def test_integers_are_in_their_range_whatever_y_is(name):
             [80, -80],
             [2, 4],
         ),  # clipped to the bounds
+        BEYOND,
+        (Outside(0.0, 2.0, 3, bounds=(0.0, 4.0)), [0, 2, 2.5, 4, 9, -9, NAN], [0, 0, 2, 8, 8, 0, 0]),
+        (Outside(np.array([1.0, 0.0]), np.array([2.0, 8.0]), 3, bounds=(0.0, 8.0)), [0, 8], [-1, 0]),
         (OneOf(0.0, 1.0, 3), [0, 2], [[8, 0, 0], [0, 0, 8]]),
         (OneOf(0.0, 1.0, 3, centred=True), [1, 3], [[-2, 6, -2], [0, 0, 0]]),
         (Present(), [5, NAN], [1, 1]),
+        EDGES,
+        (bins([0, 0, 0, 0, 4], (1, 1)), [0.5, 5], [in_bins({4: 8}), in_bins({5: 8})]),
+        (bins([], (4, 1)), [0, -9], 2 * [in_bins({2: 1, 3: 3, 4: 4})]),  # ends at 0.08, 0.4, 1.6 and 4 of 8
+        (bins([], (1, 1)), [8, 9], 2 * [in_bins({8: 1, 7: 5, 6: 2})]),
     ],
     ids=str,
 )
@@ -249,11 +287,41 @@ FORGED = {  # what makes noise too small, or sums wrap: each for those measureme
     "rows that count for more": lambda m: replace(m, statistic=Present(y_bits=1)),
     "rows that count for parts": lambda m: replace(m, statistic=Present(0.0, 2.0)),
     "no classes": lambda m: replace(m, statistic=replace(m.statistic, classes=0)),
+    "shares that are no row": lambda m: replace(
+        m, statistic=replace(m.statistic, atoms=0 * m.statistic.atoms)
+    ),
+    "shares of more than a row": lambda m: replace(
+        m, statistic=replace(m.statistic, atoms=m.statistic.atoms + WHOLE)
+    ),
+    "edges of fewer bins": lambda m: replace(
+        m, statistic=replace(m.statistic, edges=m.statistic.edges[:, 1:])
+    ),
+    "edges of other columns": lambda m: replace(
+        m, statistic=replace(m.statistic, edges=m.statistic.edges[1:])
+    ),
+    "edges that are no integers": lambda m: replace(
+        m, statistic=replace(m.statistic, edges=m.statistic.edges / 1)
+    ),
+    "a window that is the bounds": lambda m: replace(
+        m, statistic=replace(m.statistic, lower=np.full(m.matrix.shape[1], -3.0), upper=9.0 - 1e-6)
+    ),
+    "bounds that hold nothing": lambda m: replace(m, statistic=replace(m.statistic, bounds=(2.0, 2.0))),
+    "windows of other columns": lambda m: replace(
+        m, statistic=replace(m.statistic, lower=np.zeros(7), upper=np.ones(7))
+    ),
     "many classes": lambda m: replace(m, statistic=OneOf(0.0, 1.0, m.y_bits, True, classes=4)),
 }
 ONLY = {  # kinds, and whether rows are whole, where a forgery makes sense
-    "a finer lattice": ({"Inside", "Distance", "OneOf"}, None),
-    "sums that wrap": ({"Inside", "Distance", "OneOf"}, None),
+    "a finer lattice": ({"Inside", "Outside", "Distance", "OneOf", "Bin"}, None),
+    "sums that wrap": ({"Inside", "Outside", "Distance", "OneOf", "Bin"}, None),
+    "a window that is the bounds": ({"Outside"}, None),
+    "bounds that hold nothing": ({"Outside"}, None),
+    "windows of other columns": ({"Outside"}, None),
+    "shares that are no row": ({"Bin"}, None),
+    "shares of more than a row": ({"Bin"}, None),
+    "edges of fewer bins": ({"Bin"}, None),
+    "edges of other columns": ({"Bin"}, None),
+    "edges that are no integers": ({"Bin"}, None),
     "wrong counts": (None, False),
     "people of other rows": (None, False),
     "people with more rows": (None, False),
@@ -262,11 +330,11 @@ ONLY = {  # kinds, and whether rows are whole, where a forgery makes sense
     "nobody's rows": (None, True),
     "people and cells": (None, True),
     "more rows than noise is for": (None, True),
-    "outcomes that are not centred": ({"Inside", "OneOf"}, True),
-    "no middle": ({"Inside", "OneOf"}, True),
-    "distances with unlike columns": ({"Distance"}, None),
-    "distances below nothing": ({"Distance"}, None),
-    "distances twice": ({"Distance"}, None),
+    "outcomes that are not centred": ({"Inside", "Outside", "OneOf"}, True),
+    "no middle": ({"Inside", "Outside", "OneOf"}, True),
+    "distances with unlike columns": ({"Distance", "Bin"}, None),
+    "distances below nothing": ({"Distance", "Bin"}, None),
+    "distances twice": ({"Distance", "Bin"}, None),
     "rows that count for more": ({"Present"}, None),
     "rows that count for parts": ({"Present"}, None),
     "no classes": ({"OneOf"}, None),
@@ -379,7 +447,7 @@ def test_missing_outcomes_are_refused_before_noise_is_drawn_or_stand_in_the_midd
 
 
 @pytest.mark.parametrize("unit", ["whole rows", "one person's whole rows"])
-@pytest.mark.parametrize("kind", ["Inside", "Distance", "OneOf", "Present"])
+@pytest.mark.parametrize("kind", ["Inside", "Distance", "OneOf", "Present", "Bin"])
 def test_a_row_without_inputs_is_in_one_fixed_cell_with_its_outcome_in_the_middle(kind, unit):
     one = case("rows", kind, unit)
     spare = np.take(GRID.centres, GRID.spare)
@@ -535,16 +603,16 @@ def test_every_statistic_of_the_library_has_its_cases():
 # ------------------------------------------------------------------------------------------- planted bugs
 
 
-def _read(change):
+def _read(change, kind=Inside):
     """Numbers are made integers in another way."""
-    right = outcomes._READ[Inside]
+    right = outcomes._READ[kind]
 
     def planted(s, y):
         found, usable = right(s, y)
         with np.errstate(all="ignore"):
             return change(s, y, found), usable
 
-    return mock.patch.dict(outcomes._READ, {Inside: planted})
+    return mock.patch.dict(outcomes._READ, {kind: planted})
 
 
 def _share(y, s, lower, upper):
@@ -589,6 +657,26 @@ def _of(thing, name, bug):
     return lambda: mock.patch.object(thing, name, bug)
 
 
+def _bins_of_y(s, y, found):
+    """Bins with as many outcomes in each, whatever was expected."""
+    order = np.argsort(np.argsort(np.nan_to_num(y)))
+    return np.equal.outer(order * s.width // len(y), np.arange(s.width)) * s.largest
+
+
+def _beyond(change):
+    """Shares of 2^b beyond a window, worked out in another way."""
+
+    def planted(s, y, _):
+        values = np.clip(np.nan_to_num(y), *s.bounds)
+        return np.rint(change(s, values) / s.worth * s.largest).astype(np.int64)[:, None]
+
+    return lambda: _read(planted, Outside)
+
+
+def _edge_below(s, y, _, right=outcomes._READ[Bin]):
+    return right(replace(s, edges=s.edges + 1), y)[0]
+
+
 BY_ROW, BY_PERSON, _, LISTS = (("rows", "Inside", unit) for unit in OF_CASES)
 MOVES = test_nobody_moves_it_further_than_its_sensitivity_and_somebody_as_far
 RANGE = test_integers_are_in_their_range_whatever_y_is
@@ -615,6 +703,60 @@ PLANTED = {  # a bug, the test that sees it, and of what
         MOVES,
         ("rows", "OneOf", "one row"),
     ),
+    "bins that move as far as numbers": (
+        _of(Bin, "change", property(lambda s: 1 << 2 * s.y_bits)),
+        MOVES,
+        ("rows", "Bin", "one row"),
+    ),
+    "whole rows in bins that move as far as numbers": (
+        _of(Bin, "apart", lambda s, longest, *_: longest << 2 * s.y_bits),
+        MOVES,
+        ("rows", "Bin", "whole rows"),
+    ),
+    "a row in two bins": (
+        lambda: _read(lambda _, __, right: right + np.roll(right, 1, axis=1), Bin),
+        MOVES,
+        ("rows", "Bin", "one row"),
+    ),
+    "bins that depend on y": (lambda: _read(_bins_of_y, Bin), RANGE, ("rows", "Bin", "one row")),
+    "outcomes beyond a window that go beyond the bounds": (
+        lambda: _read(
+            lambda s, y, _: (
+                np.rint((y - np.clip(y, s.lower, s.upper)) / s.worth * s.largest)
+                .clip(-(2**40), 2**40)
+                .astype(np.int64)[:, None]
+            ),
+            Outside,
+        ),
+        RANGE,
+        ("windows", "Outside", "one row"),
+    ),
+    "a range beyond windows that is off by one": (
+        lambda: _read(lambda s, y, right: right + (right == s.largest - s.below[..., None]), Outside),
+        MOVES,
+        ("windows", "Outside", "one row"),
+    ),
+    "windows that are ignored": (
+        _beyond(lambda s, y: y - np.mean(s.bounds)),
+        lambda one: test_integers_by_hand(*one),
+        BEYOND,
+    ),
+    "both sides of a window added up": (
+        _beyond(lambda s, y: np.abs(y - np.clip(y, s.lower, s.upper))),
+        lambda one: test_integers_by_hand(*one),
+        BEYOND,
+    ),
+    "each side of a window in a range of its own": (
+        lambda: _read(lambda s, y, right: np.sign(right) * s.largest, Outside),
+        MOVES,
+        ("windows", "Outside", "one row"),
+    ),
+    "whole rows beyond windows that move as far as one outcome": (
+        _of(Outside, "apart", lambda s, longest, *_: longest << 2 * s.y_bits),
+        MOVES,
+        ("windows", "Outside", "whole rows"),
+    ),
+    "an edge off by one": (lambda: _read(_edge_below, Bin), lambda one: test_integers_by_hand(*one), EDGES),
     "a sensitivity one percent too small": (
         _of(measurement, "root_up", lambda squared, right=measurement.root_up: right(squared) * 99 // 100),
         MOVES,

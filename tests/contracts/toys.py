@@ -177,7 +177,7 @@ class Sides(Statistic):
 
 """,
         ),
-        Edit("private/outcomes.py", "Present: _present}", "Present: _present, Sides: _sides}"),
+        after("private/outcomes.py", "    Present: _present,\n", "    Sides: _sides,\n"),
         Edit("release/stages.py", "Present, Statistic, for", "Present, Sides, Statistic, for"),
         before(
             "release/stages.py",

@@ -106,7 +106,7 @@ def test_a_release_that_stopped_goes_on_as_it_was_charged(
     assert not ledger.is_unfinished(2)
     assert release.plan.digest == plan.digest != there.digest
     assert np.array_equal(release.stages[0].measurement.matrix, plan.first.measurement.matrix)
-    assert len(release.stages) == 3
+    assert len(release.stages) == 4
     release.save(tmp_path / "release.cloak")
     assert cloakgp.verify(tmp_path / "release.cloak").complete
     ledger.verify([tmp_path / "release.cloak"])

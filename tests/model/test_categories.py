@@ -54,7 +54,7 @@ def test_several_categories_share_one_part_with_the_numbers():
 def test_the_prior_stands_for_settings_of_variance_1(columns, categories, numbers_open):
     inputs, prior = X[:, columns], Hyperprior(categories=categories)
     spans = prior.spans(inputs)
-    assert len(prior.ends(len(spans))) == numbers_open
+    assert len(prior.ends(len(spans))) == numbers_open + 1  # and the skew
     found = prior.settings(spans, 10.0)
     for one in found[::40]:
         K = np.asarray(one.shape(inputs))

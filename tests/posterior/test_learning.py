@@ -20,7 +20,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_so_much_of_a_mixture_is_below_each_end(case, level):
     means, stds = CASES[case]
-    ends = mixture_quantiles(WEIGHTS, means, stds, level)
+    ends = mixture_quantiles(WEIGHTS, means, stds, ((1 - level) / 2, (1 + level) / 2))
     below = [WEIGHTS @ ndtr((end - means) / stds) for end in ends]
     np.testing.assert_allclose(below[0], (1 - level) / 2, rtol=1e-7)
     np.testing.assert_allclose(below[1], (1 + level) / 2, rtol=1e-9)
@@ -28,4 +28,4 @@ def test_so_much_of_a_mixture_is_below_each_end(case, level):
 
 def test_ends_are_found_where_models_are_certain():
     means, stds = np.array([[1.0], [2.0], [4.0]]), np.array([[0.0], [0.0], [1.0]])
-    np.testing.assert_allclose(mixture_quantiles(WEIGHTS, means, stds, 0.5), [[1.0], [2.0]])
+    np.testing.assert_allclose(mixture_quantiles(WEIGHTS, means, stds, (0.25, 0.75)), [[1.0], [2.0]])

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import block_diag
+from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from cloakgp import GP, Hyperprior
+from cloakgp.data.chunks import in_threads
 from cloakgp.kernels import EQ, Constant
 from cloakgp.model.hyperprior import Known
+from cloakgp.posterior import evidence
 from cloakgp.posterior.clipping import Direct
 from cloakgp.posterior.mixture import Mixture
 from cloakgp.posterior.staging import Stage
@@ -44,38 +48,73 @@ def two_stages(mixture: Mixture) -> list[Reading]:
     return [one, reading(second, rng.normal(size=(2, len(X))), rng.normal(size=2), 0.2)]
 
 
-def by_rows(
-    state: State, readings: list[Reading], points: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean and variance of the kept settings' mixture, and their log densities, with every row for itself."""
-    who = np.repeat(np.arange(len(X)), COUNTS.astype(int))
-    means, variances, scores = [], [], []
+WHO = np.repeat(np.arange(len(X)), COUNTS.astype(int))
+
+
+def by_rows(state: State, readings: list[Reading], points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of the kept settings' mixture, with every row for itself."""
+    means, variances, who = [], [], WHO
     for setting in state.settings:
         K = np.asarray(setting.kernel(X[who])) + setting.noise * np.eye(len(who))
         k = np.asarray(setting.kernel(points, X[who]))
-        B = np.vstack([(r.rows * r.slope)[:, who] for r in readings])
-        z = np.concatenate([r.value for r in readings])
-        D, at = B @ K @ B.T, 0
-        for r in readings:
-            part = slice(at, at + len(r.value))
-            D[part, part] += r.covariance
-            at += len(r.value)
+        B, z, extra = measured(readings)
+        D = B @ K @ B.T + extra
         gain = np.linalg.solve(D, B @ k.T).T
         means.append(gain @ z)
         variances.append(np.diag(np.asarray(setting.kernel(points))) - np.einsum("ij,ji->i", gain, B @ k.T))
-        scores.append(multivariate_normal(np.zeros(len(z)), D).logpdf(z))
     w, m = state.weights, np.array(means)
     mean = w @ m
-    return mean, w @ (np.array(variances) + (m - mean) ** 2), np.array(scores)
+    return mean, w @ (np.array(variances) + (m - mean) ** 2)
+
+
+def measured(readings: list[Reading]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All readings as one: a matrix on rows, numbers, and the covariance of their noise."""
+    B = np.vstack([(r.rows * r.slope)[:, WHO] for r in readings])
+    z = np.concatenate([r.value for r in readings])
+    return B, z, block_diag(*(r.covariance for r in readings))
+
+
+def log_posteriors(prior: Hyperprior, state: State, curves: list[list[Reading]]) -> np.ndarray:
+    """Of the kept settings, whatever the noise: of all rows together, at many noise levels, as in textbooks.
+
+    Of inputs with the range 7 and outcomes with the width 10. Less that of the first.
+    """
+    noises = np.linspace(*np.log(prior.noise), 801)
+    found = []
+    for setting in state.settings:
+        density = np.zeros(len(noises))
+        for readings in curves:
+            B, z, extra = measured(readings)
+            K = B @ np.asarray(setting.kernel(X[WHO])) @ B.T + extra
+            density += [
+                multivariate_normal(np.zeros(len(z)), K + (10 * np.exp(at)) ** 2 * B @ B.T).logpdf(z)
+                for at in noises
+            ]
+        lengths, signal = (
+            np.log(setting.lengthscale) - np.log(7 / 0.9),
+            np.log(setting.signal) / 2 - np.log(10),
+        )
+        density += 0.3 * (signal + noises) - (signal - noises) ** 2 / 2 / 2**2
+        found.append(logsumexp(density) - np.maximum(lengths, 0).sum())
+    return np.array(found) - found[0]
+
+
+def weighed(mixture: Mixture, state: State) -> np.ndarray:
+    """Log weights that settings would have if all were drawn evenly. Less that of the first."""
+    drawn = mixture.proposals.log_weights(mixture.hypotheses)[: len(state.settings)]
+    found = np.log(state.weights) - drawn
+    return np.asarray(found - found[0])
 
 
 def test_the_mixture_is_bayes_row_by_row() -> None:
     mixture = Mixture(Hyperprior(), X, COUNTS, X_STAR, LAW)
     readings = two_stages(mixture)
     state = mixture.fit([readings])
-    mean, variance, scores = by_rows(state, readings, X_STAR)
     assert len(state.settings) > 5
-    np.testing.assert_allclose(np.log(state.weights / state.weights[0]), scores - scores[0], atol=1e-8)
+    expected = log_posteriors(Hyperprior(), state, [readings])
+    np.testing.assert_allclose(weighed(mixture, state), expected, atol=0.01)
+    assert np.ptp(expected) > 0.2
+    mean, variance = by_rows(state, readings, X_STAR)
     found = state.at_test_points
     np.testing.assert_allclose(found[0], mean, atol=1e-9)
     np.testing.assert_allclose(found[1], variance, rtol=1e-7)
@@ -85,15 +124,15 @@ def test_the_mixture_is_bayes_row_by_row() -> None:
 
 
 def test_of_very_many_numbers_only_those_directions_count_that_tell_of_f() -> None:
-    """Here five of 210, and so it is Bayes row by row all the same, but for numbers that say nothing."""
+    """Here five of very many. So it is Bayes row by row all the same, but for numbers that say nothing."""
     mixture, rng = Mixture(Hyperprior(), X, COUNTS, X_STAR, LAW), np.random.default_rng(4)
     rows = rng.normal(size=(MANY + 18, len(X)))
     value = rows @ (COUNTS * np.sin(X[:, 0])) + 0.3 * rng.normal(size=len(rows))
     one = Reading(rows, np.ones(len(X)), value, 0.09 * np.eye(len(rows)))
     state = mixture.fit([[one]])
-    mean, variance, scores = by_rows(state, [one], X_STAR)
-    np.testing.assert_allclose(state.at_test_points, (mean, variance), rtol=2e-3, atol=2e-4)
-    np.testing.assert_allclose(np.log(state.weights / state.weights[0]), scores - scores[0], atol=0.02)
+    np.testing.assert_allclose(state.at_test_points, by_rows(state, [one], X_STAR), rtol=2e-3, atol=2e-4)
+    expected = log_posteriors(Hyperprior(), state, [[one]])
+    np.testing.assert_allclose(weighed(mixture, state), expected, atol=0.05)
 
 
 def test_curves_are_known_each_from_its_own_readings_and_share_their_models() -> None:
@@ -101,8 +140,8 @@ def test_curves_are_known_each_from_its_own_readings_and_share_their_models() ->
     one = two_stages(other)
     two = [replace(reading, value=-3 * reading.value) for reading in one]
     state = mixture.fit([one, two])
-    scores = sum(by_rows(state, own, X_STAR)[2] for own in (one, two))
-    np.testing.assert_allclose(np.log(state.weights / state.weights[0]), scores - scores[0], atol=1e-8)
+    expected = log_posteriors(Hyperprior(), state, [one, two])
+    np.testing.assert_allclose(weighed(mixture, state), expected, atol=0.01)
     for found, own in zip(state.each, (one, two), strict=True):
         alone = other.state(state.settings, state.weights, [own])
         np.testing.assert_array_equal(found.support_mean, alone.support_mean)
@@ -115,18 +154,22 @@ def test_curves_are_known_each_from_its_own_readings_and_share_their_models() ->
 
 @pytest.mark.parametrize("std", [0.15, 2.5])
 def test_a_spread_tells_the_noise(std: float) -> None:
+    """Where sums tell f: else a curve that they do not see may make up the distance."""
     rng = np.random.default_rng(1)
     x, n = np.linspace(0, 10, 40)[:, None], np.full(40, 5.0)
     y = np.sin(x[:, :1]) + std * rng.normal(size=(40, 5))
-    mixture = Mixture(Hyperprior(), x, n, x[:2], LAW)
-    rows = np.cos(np.outer(np.arange(3), x[:, 0])) / 40  # broad sums, which hardly show the noise
-    one = Reading(rows, np.ones(40), rows @ y.sum(axis=1), 0.01 * np.eye(3))
-    alone = Mixture(Hyperprior(), x, n, x[:2], LAW).fit([[one]])
-    assert not 0.7 < np.sqrt(alone.noise) / std < 1.4
     limit, centre = 8.0, np.sin(x[:, 0])
     value = float(np.minimum(np.abs(y - centre[:, None]), limit).mean())
-    state = mixture.fit([[one]], [SpreadReading(centre, limit, value, 1e-6, mixture.counts)])
-    assert np.sqrt(state.noise) == pytest.approx(std, rel=0.45)  # the grid's steps are of a factor 1.76
+    spread = SpreadReading(centre, limit, value, 1e-6, n)
+    rows = np.eye(40) / 40
+    one = Reading(rows, np.ones(40), rows @ (n * centre), 1e-6 * np.eye(40))  # f is known well
+    alone, state = (
+        Mixture(Hyperprior(), x, n, x[:2], LAW).fit([[one]], spreads) for spreads in ((), (spread,))
+    )
+    true = value / np.sqrt(2 / np.pi)
+    assert np.sqrt(state.noise + state.variance.mean()) == pytest.approx(true, rel=0.1)
+    assert np.sqrt(state.noise) == pytest.approx(true, rel=0.15)
+    assert not 0.8 < np.sqrt(alone.noise) / true < 1.25
 
 
 def test_few_support_points_come_close_to_all() -> None:
@@ -166,7 +209,7 @@ def test_a_known_model_is_conditioned_as_it_is(support: Any) -> None:
     mixture = Mixture(Known(gp), X, COUNTS, X_STAR, LAW, support)
     readings = two_stages(mixture)
     state = mixture.fit([readings])
-    mean, variance, _ = by_rows(state, readings, X_STAR)
+    mean, variance = by_rows(state, readings, X_STAR)
     loose = 1e-9 if support is None else 0.05  # a little is left out by the interpolation
     found = state.at_test_points
     np.testing.assert_allclose(found[0], mean, atol=loose)
@@ -181,7 +224,29 @@ def test_a_settings_covariance_is_its_kernels_and_threads_change_nothing(
     mixture = Mixture(Hyperprior(kernels=(kernel,)), X, np.ones(30), X[:3], LAW)
     setting = mixture.settings[7]
     np.testing.assert_array_equal(mixture.support.inner(setting), setting.shape(X))
-    data = mixture._stacked([Reading(np.ones((2, 30)) / 30, np.ones(30), np.ones(2), np.eye(2))])
-    alone = mixture._evidence([data], mixture.settings, ())
-    monkeypatch.setattr("cloakgp.posterior.mixture._LARGE", 1)
-    np.testing.assert_array_equal(mixture._evidence([data], mixture.settings, ()), alone)
+    readings = [[Reading(np.ones((2, 30)) / 30, np.ones(30), np.ones(2), np.eye(2))]]
+    alone = mixture._evidence(readings, ()).of(mixture.hypotheses)[0]
+    asked = []
+    monkeypatch.setattr(evidence, "in_threads", lambda *args: asked.append(args) or in_threads(*args))
+    monkeypatch.setattr(evidence, "_LARGE", 1)
+    np.testing.assert_array_equal(mixture._evidence(readings, ()).of(mixture.hypotheses)[0], alone)
+    assert asked
+
+
+def test_idle_inputs_end_with_long_lengthscales() -> None:
+    """In ranges of each input: where f hangs on the first of three only, and where it hangs on all."""
+    rng, spans = np.random.default_rng(0), np.array([1.0, 100.0, 0.01])
+    x = rng.uniform(size=(160, 3)) * spans
+    first = 2 * np.sin(5 * x[:, 0])
+    both = first + 1.5 * np.sin(5 * x[:, 1] / 100) + 1.5 * np.cos(5 * x[:, 2] / 0.01)
+    found = []
+    for f in (first, both):
+        y = f + 0.3 * rng.normal(size=160)
+        mixture = Mixture(Hyperprior(), x, np.ones(160), x[:1], LAW)
+        state = mixture.fit([[Reading(np.eye(160), np.ones(160), y, 0.01 * np.eye(160))]])
+        logs = np.log([one.lengthscale for one in state.settings]) - np.log(spans)
+        found.append(np.exp(state.weights @ logs))
+    idle, all_matter = found
+    assert idle[0] < 0.6
+    assert idle[1:].min() > 2.0
+    assert all_matter.max() < 1.0

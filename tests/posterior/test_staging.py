@@ -74,7 +74,7 @@ def test_stages_pay() -> None:
 @pytest.mark.parametrize("mean", [-80.0, -50.0, -49.9, 0.0, 49.9, 80.0])
 @pytest.mark.parametrize("std", [1e-6, 0.4, 1e6])
 def test_windows_stay_within_the_bounds_and_are_never_too_narrow(mean: float, std: float) -> None:
-    state: Any = SimpleNamespace(mean=np.array([mean]), variance=np.array([std**2]), noise=0.0)
+    state: Any = SimpleNamespace(mean=np.array([mean]), variance=np.array([std**2]), noise=0.0, settings=())
     a, b = windows(state, LAW, REAL.kappa)
     assert a[0] >= BOUNDS[0]
     assert b[0] <= BOUNDS[1] + 1e-9

@@ -45,7 +45,7 @@ import cloakgp
 import measured
 from cloakgp import Plan, Release, binning, estimators
 from cloakgp.kernels import EQ
-from cloakgp.measure.statistics import Distance
+from cloakgp.measure.statistics import Bin, Distance, Outside
 from cloakgp.private import outcomes, room
 from cloakgp.release.planner import BOUNDS as FUNCTION_BOUNDS
 
@@ -92,6 +92,16 @@ def any_of(texts):
     return re.compile("|".join(map(re.escape, texts)))
 
 
+def whole_rows_in_bins(part):
+    """Few rows, on the lattice: such round numbers are in other numbers' bytes; and bounds' shares."""
+    if not isinstance(part.statistic, Bin):
+        return set()
+    shares = set(part.statistic.shares.ravel().tolist())
+    return shares | {
+        rows << bits for rows in range(N + 1) for bits in (part.y_bits, part.y_bits + part.matrix_bits)
+    }
+
+
 class Secrets:
     """Every number that y passes through before noise hides it."""
 
@@ -105,6 +115,10 @@ class Secrets:
             if isinstance(s, Distance):
                 moved = np.minimum(np.abs(clipped - s.centre), s.limit)
                 inside &= moved < s.limit
+            if isinstance(s, Outside):  # what is beyond on the whole of a side is the window's
+                within = np.clip(y, *s.bounds)
+                moved, inside = within - clipped, (within == y) & (y != clipped)
+                public |= {int(v) for ends in (s.below, s.largest - s.below) for v in np.ravel(ends)}
             scaled = moved[inside] * (s.largest / s.span)
             floats += [*(y - s.lower), *moved[inside], *scaled, moved.sum(), moved.mean()]
             floats += [clipped.sum(), clipped.mean()]
@@ -113,7 +127,7 @@ class Secrets:
                 each = [groups.labels == g for g in range(len(part.counts))]
                 integers += [y_int[own].sum() for own in each]
                 floats += [y[own].sum() for own in each]
-            public |= {s.largest, 2**part.y_bits}
+            public |= {s.largest, 2**part.y_bits} | whole_rows_in_bins(part)
         if parts is None:
             floats += [*without_noise(plan, np.array(measured.exact(plan.measurement, y)))]
         floats = set(map(float, floats)) - {*BOUNDS, 0.0}  # what is clipped tells nothing
@@ -125,6 +139,7 @@ class Secrets:
         self.integers = {int(v) for v in integers if abs(int(v)) > 1000} - public
         patterns = [struct.pack("<d", v) for v in self.floats] + [struct.pack("<q", v) for v in self.integers]
         self.patterns = [*patterns, *(pattern[::-1] for pattern in patterns)]  # either byte order
+        self.words = np.frombuffer(b"".join(self.patterns), np.int64)
         texts = [form(v) for v in self.floats for form in (repr, "{:.6g}".format, "{:.4f}".format, float.hex)]
         texts = [text for text in texts if len(text.strip("-0.")) > 4] + [str(v) for v in self.integers]
         self.texts = tuple(texts)
@@ -141,6 +156,9 @@ class Secrets:
             return int(thing) in self.integers
         if isinstance(thing, (float, np.floating)):
             return float(thing) in self.floats
+        if isinstance(thing, np.ndarray) and thing.dtype.kind in "iuf" and thing.itemsize == 8:
+            # Number by number: the end of one and zeros after it are some integer of three bytes by chance.
+            return bool(np.isin(np.frombuffer(thing.tobytes(), np.int64), self.words).any())
         if isinstance(thing, np.ndarray):
             return thing.dtype != object and self.found_in(thing.tobytes())
         if isinstance(thing, (bytes, bytearray, memoryview)):

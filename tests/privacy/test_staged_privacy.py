@@ -21,7 +21,14 @@ import pytest
 from privacy_helpers import fails, parts_of, require, seeded, small_staged_plan, some_parts
 from test_control_flow import BUGS as BRANCHES
 from test_control_flow import _planted, check_same_steps, neighbours, trace
-from test_no_trace_of_y import PLANS, Secrets, library_modules, private_outcomes, reachable
+from test_no_trace_of_y import (
+    PLANS,
+    Secrets,
+    library_modules,
+    private_outcomes,
+    reachable,
+    whole_rows_in_bins,
+)
 
 from cloakgp import AutoGP, Grid, Ledger, Plan
 from cloakgp.core import accounting
@@ -135,7 +142,7 @@ def check_same(first, second):
 def test_the_same_answers_give_the_same_bytes_whatever_is_private(kind, monkeypatch, tmp_path, caplog, capfd):
     """Stage plans, file, predictions, texts, the ledger's entries and what is said."""
     made = [everything_public(kind, one, monkeypatch, tmp_path, caplog, capfd) for one in KINDS[kind][1][:3]]
-    require(len(made[0]["stages"]) == 3 and len(made[0]["entries"]) == 4, "not all stages are there")
+    require(len(made[0]["stages"]) == 4 and len(made[0]["entries"]) == 5, "not all stages are there")
     for other in made[1:]:
         check_same(made[0], other)
 
@@ -178,7 +185,8 @@ def test_a_release_of_whole_rows_holds_no_input_outcome_count_or_id():
     made.predict({"a": [0.5], "k": ["y"]}, return_std=True)
     secrets = Secrets.__new__(Secrets)
     integers = [number for part in parts_of(made) for number in exact(part, PrivateRows(X, y, ids))]
-    secrets.spell([*X["a"], *y, X["a"].sum(), y.sum(), y.mean()], integers, {0})
+    public = {0}.union(*map(whole_rows_in_bins, parts_of(made)))
+    secrets.spell([*X["a"], *y, X["a"].sum(), y.sum(), y.mean()], integers, public)
     secrets.texts += tuple(ids)
     for thing in reachable(made, plan, *library_modules()):
         assert thing is not y
@@ -267,7 +275,17 @@ def planted(s, y):
 """
 
 
-@pytest.mark.parametrize("bug", [*BRANCHES.values(), DISTANCES], ids=[*BRANCHES, "distances"])
+BEYOND = """
+def planted(s, y):
+    if hasattr(s, "below") and (y > s.bounds[1]).any():
+        y = y + 0
+    return right(s, y)
+"""
+
+
+@pytest.mark.parametrize(
+    "bug", [*BRANCHES.values(), DISTANCES, BEYOND], ids=[*BRANCHES, "distances", "beyond windows"]
+)
 def test_planted_dependence_on_y_in_a_stage_is_caught(monkeypatch, bug):
     private, _ = [(y,) for y in neighbours(0.0, 1.0, missing=True)], parts_for("outcomes")
     monkeypatch.setattr(room, "integers_of", _planted(bug))

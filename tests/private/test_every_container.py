@@ -11,6 +11,8 @@ from cloakgp import GP, binning, plan_selection
 from cloakgp.data import chunks
 from cloakgp.data.parquet import ParquetColumns
 from cloakgp.kernels import EQ
+from cloakgp.measure.measurement import measurement_of
+from cloakgp.measure.statistics import Outside
 from cloakgp.private import room
 from cloakgp.private.outcomes import EXPECTED_NUMBERS
 
@@ -124,9 +126,20 @@ def chosen_from(s, y, missing):
     return seen[0]
 
 
+def cut_off(X):
+    """What windows cut off of outcomes: of each input's, or of each row's."""
+    m = a_measurement(X)
+    n = m.matrix.shape[1]
+    statistic = Outside(np.linspace(-0.9, 0.9, n), np.linspace(0.0, 1.0, n), bounds=BOUNDS)
+    promise: tuple[float, ...] = (1.0, 0.01, 0.5)
+    return measurement_of(m.real_matrix() / 3, statistic, *promise, groups=m.groups)
+
+
 SUMS = {  # doors that need sums over rows alone
     "a matrix": lambda y, missing: room.measure(a_measurement(DISTINCT), y, missing),
     "a matrix of merged rows": lambda y, missing: room.measure(a_measurement(REPEATED), y, missing),
+    "what windows cut off": lambda y, missing: room.measure(cut_off(DISTINCT), y, missing),
+    "what windows cut off, of merged rows": lambda y, missing: room.measure(cut_off(REPEATED), y, missing),
     "bins, Laplace noise": lambda y, missing: room.measure(bins("laplace"), y, missing),
     "bins, Gaussian noise": lambda y, missing: room.measure(bins("gaussian"), y, missing),
 }

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
+from scipy.stats import norm
 
 import cloakgp
 from cloakgp import GP, ArgumentError, AutoGP, Hyperprior, Learned, Ledger, combine
@@ -14,8 +15,6 @@ from cloakgp.data import cells
 from cloakgp.data.merging import Inputs
 from cloakgp.kernels import EQ, Constant, Matern32
 from cloakgp.posterior import support
-from cloakgp.posterior.clipping import Direct
-from cloakgp.posterior.mixture import Mixture
 from cloakgp.release import encoding
 from cloakgp.testing import InsecureWarning, insecure_seed
 
@@ -65,8 +64,18 @@ def pieces(release):
         unit = (high - low).max() / 2.0 ** (m.matrix_bits + m.y_bits)
         B = m.matrix[:, labels] * unit * 2.0**m.y_bits / (high - low)
         value, noise = stage.z * unit + B @ low, (m.sigma * unit) ** 2 * np.eye(len(B))
+        beyond, edges = stage.outside, plan.bounds
+        if beyond is not None:
+            q, left = len(B), edges[1] - edges[0] - (high - low)
+            unit = left.max() / 2.0 ** (beyond.matrix_bits + beyond.y_bits)
+            outside = beyond.matrix[:, labels] * unit * 2.0**beyond.y_bits / left
+            value = np.append(value, stage.answer[q : q + len(outside)] * unit)
+            noise = block_diag(noise, (beyond.sigma * unit) ** 2 * np.eye(len(outside)))
+            B = np.vstack([B * line.slope[labels], outside * (1 - line.slope[labels])])
+        elif line is not None:
+            B = B * line.slope[labels]
         if line is not None:
-            B, value, noise = B * line.slope[labels], value - line.shift, noise + line.extra
+            value, noise = value - line.shift, noise + line.extra
         rows.append(B)
         values.append(value)
         noises.append(noise)
@@ -230,7 +239,6 @@ def test_two_halves_have_at_most_root_two_times_the_privacy_noise_of_the_whole(d
         assert known < np.mean(both.privacy**2) <= 2 * known
 
 
-@pytest.mark.usefixtures("few_models_here")
 def test_whole_rows_of_one_custodian_and_outcomes_of_others_make_one_map():
     """Sets whose inputs nobody sees count as measured: by estimated counts, which may be wrong."""
     rng = np.random.default_rng(5)
@@ -264,13 +272,24 @@ def score(releases, posterior):
     return -rest @ np.linalg.solve(D, rest) / 2 - np.linalg.slogdet(D)[1] / 2
 
 
+FAMILIES = Hyperprior(
+    ("EQ", "Matern32", "Matern52"),
+    lengthscale=(0.2, 0.2),
+    signal=(0.15, 0.15),
+    noise=(0.06, 0.06),
+    skew=(1e-9, 1e-9),
+)
+"""Three models, and nothing that is integrated out."""
+
+
 def check_weights(learned, scores, rtol):
     expected = np.exp(np.array(scores) - scores[0])
     np.testing.assert_allclose(learned.weights, expected / expected.sum(), rtol=rtol, atol=1e-9)
 
 
 def test_each_learned_model_is_the_joint_posterior(two, staged):
-    learned = apart([staged, two[0]])
+    surely_normal = replace(staged.plan.prior, skew=(1e-9, 1e-9))
+    learned = apart([staged, two[0]], model=surely_normal)
     for posterior in learned.posteriors[:3]:
         mean, cov, _ = brute([staged, two[0]], posterior.gp)
         np.testing.assert_allclose(posterior.predict(NEW), mean, rtol=1e-6, atol=1e-6)
@@ -281,31 +300,38 @@ def test_each_learned_model_is_the_joint_posterior(two, staged):
 
 
 def test_weights_are_by_the_density_of_everything(two):
-    learned = apart(two, model="learn")
+    learned = apart(two, model=FAMILIES)
+    assert len(learned.settings) == 3
     check_weights(learned, [score(two, one) for one in learned.posteriors], 1e-5)
     prior = Hyperprior(kernels=("Matern32",))
     assert {setting.family for setting in apart(two, model=prior).settings} == {"Matern32"}
 
 
+def of_distance(spread, mean, std, n):
+    """Log density of a noisy mean distance, for outcomes with this mean and std."""
+    r, limit = np.sqrt(std**2 + (mean - spread.centre[: len(n)]) ** 2), spread.limit
+    expected = r * np.sqrt(2 / np.pi) * (1 - np.exp(-((limit / r) ** 2) / 2)) + 2 * limit * norm.sf(limit / r)
+    variance = spread.variance + 0.36 * (np.minimum(r, limit) ** 2 @ n) / n.sum() ** 2
+    return -((spread.value - expected @ n / n.sum()) ** 2) / variance / 2 - np.log(variance) / 2
+
+
 def test_distances_count_for_the_rows_they_were_measured_at(two, staged):
     """What a set measured of the noise level is as likely as beside its own rows alone."""
-    learned, inputs = apart([two[0], staged]), staged.plan.inputs
+    learned, inputs = apart([two[0], staged], model=FAMILIES), staged.plan.inputs
     middle = learned.gp.mean
-    alone = Mixture(Hyperprior(), inputs.X, inputs.counts, inputs.X[:1], Direct((-11.0, 11.0), 0.0))
     readings = [one for stage in staged.stages if (one := stage.spread_reading(middle)) is not None]
     assert readings
     scores = []
     for posterior in learned.posteriors:
         mean, std = posterior.predict(inputs.X, return_std=True, include_noise=True)
-        own = (mean - middle)[None], (std**2)[None]
-        spreads = sum(alone._spread_evidence(one, *own)[0] for one in readings)
+        spreads = sum(of_distance(one, mean - middle, std, inputs.counts) for one in readings)
         scores.append(score([two[0], staged], posterior) + spreads)
     check_weights(learned, scores, 1e-4)
 
 
 def test_a_set_too_small_to_be_looked_at(two, staged, monkeypatch):
     """Where few inputs stand for all, what was measured of others' distances is left out."""
-    monkeypatch.setattr(support, "_LOOKED_AT", 2)
+    monkeypatch.setattr(support, "_SAMPLED", 2)
     assert apart([two[0], staged, two[1]]).weights.sum() == pytest.approx(1.0)
 
 

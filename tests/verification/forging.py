@@ -242,6 +242,10 @@ def spread(number: int, **changes: Any) -> Any:
     return words("stages", number, "spread", **changes)
 
 
+def outside(number: int, **changes: Any) -> Any:
+    return words("stages", number, "outside", **changes)
+
+
 def both(**changes: Any) -> Any:
     """In a stage's words and in the certificate's part alike."""
     return done(part(**changes), stage(0, **changes))

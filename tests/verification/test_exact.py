@@ -111,7 +111,7 @@ def test_both_find_the_same_of_whole_rows_of_classes(n_classes, most):
     matrix[:, 0] = -matrix[:, 1]
     population = Population(forging.GRID, 12, most)
     statistic = OneOf(0.0, 1.0, centred=True, classes=n_classes).with_bits(20)
-    words = {"y_bits": 20, "matrix_bits": 30, "sigma": 2**30}
+    words = {"y_bits": 20, "matrix_bits": 30, "sigma": 2**30, "bins": False}
     manifest = {"grid": {"max_rows": most, "size": 12}, "stages": [{}, words]}
     manifest["model"] = {"outcome": "classes", "classes": list(range(n_classes))}
     rows = guarantee.Rows.of(manifest, np.ones(9, np.int64), None, None)

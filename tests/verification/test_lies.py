@@ -32,6 +32,7 @@ from forging import (
     done,
     entry,
     model,
+    outside,
     part,
     protects,
     refusal,
@@ -53,6 +54,7 @@ EVERY = tuple(forging.PLANS)
 SEVEN = (*PREDICTIONS, *FUNCTIONS)
 WIDTH = 5.0  # of the bounds
 PUBLIC = tuple(kind for kind in STAGED if "rows" not in kind)  # whose inputs are
+WITH_OUTSIDE = ("staged", "people in stages")
 OF_ROWS = tuple(kind for kind in STAGED if "rows" in kind)
 
 
@@ -100,18 +102,24 @@ def for_rows(manifest, arrays):
 
 
 def repeated(manifest, arrays):
-    """The last stage once more, as if there had been a fourth."""
-    manifest["stages"].append(copy.deepcopy(manifest["stages"][2]))
-    arrays |= {name.replace("_2", "_3"): array for name, array in list(arrays.items()) if name.endswith("_2")}
+    """The last stage of sums once more, as if there had been a fourth."""
+    manifest["stages"].insert(2, copy.deepcopy(manifest["stages"][2]))
+    for one, other in ("34", "23"):
+        arrays |= {
+            name[:-1] + other: array for name, array in list(arrays.items()) if name.endswith(f"_{one}")
+        }
+    for name in ("edges_3", "atoms_3"):
+        del arrays[name]
     c = manifest["certificate"]
-    c["shares"] = [share / (1 + c["shares"][2]) for share in [*c["shares"], c["shares"][2]]]
-    c["n_measurements"] = c["n_measurements"] // 3 * 4
+    c["shares"].insert(2, c["shares"][2])
+    c["shares"] = [share / (1 + c["shares"][2]) for share in c["shares"]]
+    c["n_measurements"] = c["n_measurements"] // 4 * 5
     c["mu"] = calibrate(c["epsilon"], c["delta"], n_measurements=c["n_measurements"])
 
 
 def swapped(manifest, arrays):
     """The second stage after the third, each with the other's share."""
-    manifest["stages"][1:] = manifest["stages"][:0:-1]
+    manifest["stages"][1:3] = manifest["stages"][2:0:-1]
     for name in {name[:-2] for name in arrays if name.endswith("_2")}:
         arrays[f"{name}_1"], arrays[f"{name}_2"] = arrays[f"{name}_2"], arrays[f"{name}_1"]
     c = manifest["certificate"]["shares"]
@@ -143,16 +151,64 @@ def with_a_noise_level(manifest, arrays):
 
 def without_noise_level(manifest, arrays):
     """Not measured, and what it would have spent is the measurements'."""
-    own = manifest["stages"][2]
-    own |= {"spread": None, "sigma": int(own["sigma"] * np.sqrt(0.9)) + 2**12}
+    own, share = manifest["stages"][2], manifest["certificate"]["shares"][2]
+    outside = own["outside"]["share"]
+    less = (0.9 * share - outside) / (share - outside)
+    own |= {"spread": None, "sigma": int(own["sigma"] * np.sqrt(less)) + 2**12}
     arrays["z_2"] = arrays["z_2"][:-1].copy()
     del arrays["centre_2"]
 
 
+def without_outside(manifest, arrays):
+    """Not measured, and what it would have spent is the other sums'."""
+    own, q, c = manifest["stages"][1], len(arrays["matrix_1"]), manifest["certificate"]
+    share = 0.9 * c["shares"][1]
+    own["sigma"] = int(own["sigma"] * np.sqrt(1 - own["outside"]["share"] / share)) + 2**12
+    own["outside"] = None
+    arrays["z_1"] = np.append(arrays["z_1"][:q], arrays["z_1"][-1])
+    arrays["shift_1"], arrays["extra_1"] = arrays["shift_1"][:q].copy(), arrays["extra_1"][:q, :q].copy()
+    del arrays["outside_1"]
+
+
+def outside_of_another_part(manifest, arrays):
+    """With the noise that goes with it, inside and outside."""
+    own, share = manifest["stages"][1], 0.9 * manifest["certificate"]["shares"][1]
+    part = own["outside"]["share"]
+    left = (share - part) / (share - 1.5 * part)
+    own["sigma"] = int(own["sigma"] * np.sqrt(left)) + 2**12
+    own["outside"]["sigma"] = int(own["outside"]["sigma"] / np.sqrt(1.5)) + 2**12
+    own["outside"]["share"] = 1.5 * part
+
+
+def outside_of_nothing(number, part=0.15):
+    """Of a stage that has no windows, or whose windows are of something else; with noise for its part."""
+
+    def change(manifest, arrays):
+        own, matrix = manifest["stages"][number], arrays[f"matrix_{number}"]
+        names, q = ("y_bits", "matrix_bits", "sigma", "sensitivity_steps"), len(matrix)
+        own["outside"] = {name: own[name] for name in names} | {"share": part}
+        own["outside"]["sigma"] = int(own["sigma"] / np.sqrt(part)) + 2**12
+        own["sigma"] = int(own["sigma"] / np.sqrt(1 - part)) + 2**12
+        arrays[f"outside_{number}"] = matrix.copy()
+        arrays[f"z_{number}"] = np.insert(arrays[f"z_{number}"], q, np.arange(q))
+        if own["windows"]:
+            arrays[f"shift_{number}"] = np.pad(arrays[f"shift_{number}"], (0, q))
+            arrays[f"extra_{number}"] = np.pad(arrays[f"extra_{number}"], (0, q))
+
+    return change
+
+
 def stage_left_out(manifest, arrays):
-    """The last: then what was learned is not from the others."""
-    manifest["stages"].pop()
-    for name in [name for name in arrays if name.endswith("_2")]:
+    """The last of sums, and the one after it: then what was learned is not from the others."""
+    del manifest["stages"][2:]
+    for name in [name for name in arrays if name.endswith(("_2", "_3"))]:
+        del arrays[name]
+
+
+def without_bins(manifest, arrays):
+    """A stage of sums in place of the one that counts where outcomes fell."""
+    manifest["stages"][3]["bins"] = False
+    for name in ("edges_3", "atoms_3"):
         del arrays[name]
 
 
@@ -309,7 +365,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "n_rows of a grid": (certificate(n_rows=plus(1)), Reason.FIGURE, OF_ROWS),
     "fewer rows of a grid": (grid(size=plus(-1)), Reason.FIGURE, OF_ROWS),
     "fewer rows each": (grid(max_rows=1), Reason.FIGURE, PEOPLES_ROWS),
-    "another rule": (words(rule=2), Reason.FIGURE, ALONE),
+    "another rule": (words(rule=3), Reason.FIGURE, ALONE),
     "shares of a stage alone": (certificate(shares=[0.5]), FILE, ALONE),
     "stages that were never planned": (certificate(shares=[1.0, 1.0]), FILE, ALONE),
     "a stage alone with windows": (with_windows, FILE, SHOWN),
@@ -461,8 +517,8 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "a correlation above 1": (words("people", within=1.5), FILE, FOR_PEOPLE),
     "another correlation": (words("people", within=0.3), Reason.WINDOWS, ("people in stages",)),
     # Stages
-    "shares above all": (certificate(shares=[0.3, 0.4, 0.5]), Reason.SHARES, ("staged",)),
-    "another split": (certificate(shares=[0.3, 0.3, 0.4]), Reason.SHARE, ("staged",)),
+    "shares above all": (certificate(shares=[0.3, 0.4, 0.5, 0.04]), Reason.SHARES, ("staged",)),
+    "another split": (certificate(shares=[0.3, 0.3, 0.36, 0.04]), Reason.SHARE, ("staged",)),
     "a share of more": (certificate(shares=[0.2, 0.3, 1.5]), FILE, ("staged",)),
     "sensitivity of a stage off by one": (
         minus_one(lambda **c: stage(1, **c)),
@@ -497,6 +553,43 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
         ("staged",),
     ),
     "bits of a noise level without end": (spread(1, matrix_bits=2**62), FILE, ("staged",)),
+    "less noise outside": (outside(1, sigma=lambda v: v // 2), Reason.DELTA, (*WITH_OUTSIDE, "categories")),
+    "more noise outside": (outside(2, sigma=times(2)), Reason.SHARE, WITH_OUTSIDE),
+    "hardly any noise outside": (outside(1, sigma=2**29), Reason.NOISE_FLOOR, WITH_OUTSIDE),
+    "sensitivity outside off by one": (
+        outside(1, sensitivity_steps=plus(-1)),
+        Reason.SENSITIVITY,
+        (*WITH_OUTSIDE, "cells"),
+    ),
+    "the matrix outside doubled": (array("outside_1", times(2)), Reason.SENSITIVITY, WITH_OUTSIDE),
+    "a longer column outside": (
+        entry("outside_2", (0, 3), lambda v: 2**31),
+        Reason.SENSITIVITY,
+        (*WITH_OUTSIDE,),
+    ),
+    "bits of y outside": (outside(1, y_bits=plus(-1)), Reason.SENSITIVITY, WITH_OUTSIDE),
+    "bits outside without end": (outside(1, matrix_bits=31), Reason.RANGE, WITH_OUTSIDE),
+    "a share outside that is not its noise's": (outside(1, share=times(2)), Reason.SHARE, WITH_OUTSIDE),
+    "a share outside of nothing": (outside(1, share=0.0), FILE, WITH_OUTSIDE),
+    "a share outside of more than the stage has": (outside(1, share=0.99), Reason.SHARE, WITH_OUTSIDE),
+    "no share outside": (lambda m, a: m["stages"][1]["outside"].pop("share"), FILE, WITH_OUTSIDE),
+    "outside of another part": (outside_of_another_part, Reason.OUTSIDE, WITH_OUTSIDE),
+    "nothing outside": (without_outside, Reason.OUTSIDE, WITH_OUTSIDE),
+    "a matrix outside that is not told": (stage(1, outside=None), FILE, WITH_OUTSIDE),
+    "no matrix outside": (lambda m, a: a.pop("outside_1"), FILE, WITH_OUTSIDE),
+    "outside of bounds": (outside_of_nothing(0), FILE, ("staged", "yes/no", "classes")),
+    "outside of windows of rows": (outside_of_nothing(2), FILE, OF_ROWS),
+    "outside of a known model's windows": (outside_of_nothing(1), Reason.OUTSIDE, ("after another",)),
+    "a shift outside": (entry("shift_2", -1, plus(0.1)), Reason.LINE, ("staged",)),
+    "what is left over outside": (entry("extra_2", (-1, -1), times(1e6)), Reason.LINE, ("staged",)),
+    "what inside and outside have in common": (
+        entry("extra_2", (0, -1), plus(1.0)),
+        Reason.LINE,
+        ("staged",),
+    ),
+    "a learned skew": (learned(skew=times(1.001)), Reason.LEARNED, ("staged",)),
+    "no skew": (learned(skew=0.0), FILE, ("staged",)),
+    "the prior's skew": (prior(skew=[0.3, 9.0]), Reason.WINDOWS, ("staged",)),
     "a window": (entry("upper_1", 3, plus(-1e-5 * WIDTH)), Reason.WINDOWS, ("staged",)),
     "a window of the last stage": (entry("lower_2", 3, plus(1e-5 * WIDTH)), Reason.WINDOWS, ("staged",)),
     "an empty window": (entry("upper_1", 3, lambda v: -9.0), FILE, ("staged",)),
@@ -515,7 +608,15 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "one family twice": (prior(kernels=["EQ", "EQ"]), FILE, ("staged",)),
     "X of stages": (entry("X", (3, 0), plus(0.1)), Reason.WINDOWS, ("staged",)),
     "an earlier answer": (entry("z_0", 0, plus(2**56)), Reason.WINDOWS, ("staged", "after another")),
-    "the last answer": (entry("z_2", 0, plus(2**60)), Reason.LEARNED, ("staged",)),
+    "the last sums": (entry("z_2", 0, plus(2**60)), Reason.BINS, ("staged",)),
+    "an edge of a bin": (entry("edges_3", (0, 2), plus(2**10)), Reason.BINS, ("staged", *ROWS)),
+    "an edge beyond the bounds": (entry("edges_3", (0, 8), lambda v: 2**24 + 1), FILE, ("staged",)),
+    "an atom": (entry("atoms_3", (0, 1), plus(2**20)), Reason.BINS, ("staged",)),
+    "an atom of nothing": (entry("atoms_3", (0, 1), lambda v: 0), FILE, ("staged",)),
+    "an atom of more than all": (entry("atoms_3", (0, 0), lambda v: 2**30 + 1), FILE, ("staged",)),
+    "bins that are said to be sums": (without_bins, FILE, ("staged",)),
+    "bins in which rows count unlike": (entry("matrix_3", (0, 1), plus(-1)), Reason.BINS, ("staged", *ROWS)),
+    "a row that moves one bin": (noise_for_one_class(3), Reason.SENSITIVITY, ("staged", *ROWS)),
     "a learned noise": (learned(noise=times(1.001)), Reason.LEARNED, ("staged",)),
     "a learned level": (learned(level=times(1.001)), Reason.LEARNED, ("staged",)),
     "a learned weight": (learned(weight=times(0.999)), Reason.LEARNED, ("staged",)),
@@ -523,7 +624,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "a learned model twice": (words(learned=lambda v: [*v[:-1], v[0]]), Reason.LEARNED, ("staged",)),
     "a stage repeated": (repeated, Reason.DELTA, ("staged",)),
     "stages swapped": (swapped, Reason.WINDOWS, ("staged",)),
-    "a stage without its windows": (without_windows, Reason.WINDOWS, ("staged",)),
+    "a stage without its windows": (done(without_outside, without_windows), Reason.WINDOWS, ("staged",)),
     "a stage without its noise level": (without_noise_level, Reason.DISTANCES, ("staged",)),
     "a stage left out": (stage_left_out, Reason.LEARNED, ("staged",)),
     # What was given

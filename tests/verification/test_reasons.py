@@ -16,6 +16,7 @@ from forging import X, Y, certificate, done, entry, part, rewrite, scale_noise, 
 
 from cloakgp import VerificationError, verify
 from cloakgp.measure import measurement, statistics
+from cloakgp.posterior import staging
 from cloakgp.release import planner, stages
 from cloakgp.release.plan import release_of
 from cloakgp.release.readouts import offset
@@ -148,18 +149,19 @@ def stops_before(number):
 
 
 def shares_above_all(path):
-    """Two of three stages, so that what was spent is within the promise; the third would not have been."""
+    """Two of four stages, so that what was spent is within the promise; the third would not have been."""
     staged(path, next_stage=stops_before(2))
     assert verify(path).complete
     rewrite(path, lambda manifest, arrays: manifest["certificate"]["shares"].__setitem__(2, 0.9))
 
 
 def less_noise_in_a_stage(path):
-    """The second of two stages takes half as much again as its share; the third, which is left out, pays."""
+    """The second of two stages takes half as much again for its noise level; the third, left out, pays."""
     right = stages.Rule.shares_of
 
     def shares_of(rule, number, *given):
-        return tuple(share * (1.5 if number == 1 else 1) for share in right(rule, number, *given))
+        share, level = right(rule, number, *given)
+        return share, level * (1.5 if number == 1 else 1)
 
     staged(path, shares_of=(stages.Rule, shares_of), next_stage=stops_before(2))
 
@@ -196,6 +198,27 @@ def other_distances(path):
         return centre, limit * 0.9
 
     staged(path, distances=(stages.Session, distances))
+
+
+def bins_about_y(path):
+    """A little above the outcomes whose place is even: whoever looks at an edge knows."""
+    right = stages.Session.bins
+
+    def bins(session):
+        found = right(session)
+        return replace(
+            found,
+            edges=np.clip(found.edges + 1000 * (np.rint(Y * 100)[:, None] % 2 == 0), 0, 2**24).astype(
+                np.int64
+            ),
+        )
+
+    staged(path, bins=(stages.Session, bins))
+
+
+def outside_of_a_part_that_no_rule_knows(path):
+    """How much of its share a stage spends outside could tell of y, if it was any number."""
+    staged(path, OUTSIDE=(staging, (0.1,)))
 
 
 ALONE = {  # in which kind of file, and what is changed; or who writes it
@@ -235,6 +258,8 @@ ALONE = {  # in which kind of file, and what is changed; or who writes it
     Reason.WINDOWS: windows_about_y,
     Reason.LINE: another_line,
     Reason.DISTANCES: other_distances,
+    Reason.OUTSIDE: outside_of_a_part_that_no_rule_knows,
+    Reason.BINS: bins_about_y,
     Reason.LEARNED: ("staged", other_weights),
 }
 ELSEWHERE = {Reason.OTHER_INPUTS, Reason.OTHER_PEOPLE, Reason.MODEL}  # not for what is in a file

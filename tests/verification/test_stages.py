@@ -51,7 +51,7 @@ def test_a_release_that_stopped_early_is_verified_and_spent_less(tmp_path, monke
     release.save(tmp_path / "file")
     found = verify(tmp_path / "file")
     assert found.complete
-    assert found.checks[1].startswith(f"{made} stage{'s' if made > 1 else ''} of 3 planned: ")
+    assert found.checks[1].startswith(f"{made} stage{'s' if made > 1 else ''} of 4 planned: ")
     assert found.proven_delta < whole.proven_delta * 0.9
 
 
@@ -74,7 +74,7 @@ def test_bounds_too_far_from_0_for_floating_point_are_in_part(tmp_path):
     assert verify(tmp_path / "file").unchecked[0].startswith("the windows: the bounds are too far from 0")
 
 
-@pytest.mark.parametrize("what", ["measurements", "noise level"])
+@pytest.mark.parametrize("what", ["measurements", "outside", "noise level"])
 def test_rows_that_share_a_column_count_in_the_headroom(tmp_path, what):
     """2 columns for 4096 rows, on a lattice 8 times as fine: there would be room for 2 rows only."""
     inputs = np.repeat([[0.0], [1.0]], 2048, axis=0)
@@ -82,10 +82,9 @@ def test_rows_that_share_a_column_count_in_the_headroom(tmp_path, what):
     plan.release(np.resize(Y, 4096)).save(tmp_path / "file")
     assert verify(tmp_path / "file").complete
 
-    def finer(manifest, arrays):
-        own = manifest["stages"][0]
+    def finer(own, matrix):
         own["y_bits"], own["sigma"] = own["y_bits"] + 3, own["sigma"] * 8
-        squared = max(sum(v * v for v in column) for column in arrays["matrix_0"].T.tolist())
+        squared = max(sum(v * v for v in column) for column in matrix.T.tolist())
         own["sensitivity_steps"] = math.isqrt(squared * 4 ** own["y_bits"] - 1) + 1
 
     def finer_level(manifest, arrays):
@@ -93,7 +92,12 @@ def test_rows_that_share_a_column_count_in_the_headroom(tmp_path, what):
         own["matrix_bits"] += 3
         own["sigma"], own["sensitivity_steps"] = own["sigma"] * 8, own["sensitivity_steps"] * 8
 
-    rewrite(tmp_path / "file", finer if what == "measurements" else finer_level)
+    finer_ones = {
+        "measurements": lambda manifest, arrays: finer(manifest["stages"][0], arrays["matrix_0"]),
+        "outside": lambda manifest, arrays: finer(manifest["stages"][1]["outside"], arrays["outside_1"]),
+        "noise level": finer_level,
+    }
+    rewrite(tmp_path / "file", finer_ones[what])
     assert refusal(tmp_path / "file") == Reason.OVERFLOW
 
 

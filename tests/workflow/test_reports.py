@@ -176,7 +176,7 @@ def test_what_was_learned_is_told_and_drawn(name, figures, page):
     row = "".join(f"<td>{x:.3g}</td>" for x in (best.signal**0.5, *best.lengthscale, best.noise**0.5))
     for said in (
         f"<td>{best.family}</td>{row}<td>{weight:.1%}</td>",
-        *("<h2>What was learned</h2>", "verified</b>", "2, under one promise"),
+        *("<h2>What was learned</h2>", "verified</b>", "3, under one promise"),
     ):
         assert said in text
     (least,) = re.findall(r"<td>smallest</td><td>([0-9.e+-]+)</td>", text)

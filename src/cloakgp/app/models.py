@@ -221,6 +221,8 @@ class StageRow(BaseModel):
     """Of the budget."""
     width: float | None
     """Mean width of its windows, in the outcome's unit; None of one that counts rows."""
+    outside: float | None
+    """Of the budget, for what its windows cut off; None if that is not measured."""
 
 
 class ModelCheck(BaseModel):

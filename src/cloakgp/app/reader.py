@@ -16,7 +16,7 @@ from cloakgp.core.checks import FloatArray
 from cloakgp.data.chunks import spread_evenly
 from cloakgp.data.columns import Columns
 from cloakgp.ledger import Ledger
-from cloakgp.measure.statistics import Present
+from cloakgp.measure.statistics import Bin, Present
 from cloakgp.plots import surface_of
 from cloakgp.plots.shown import classes_of
 from cloakgp.plots.surface import VIEWS, is_unknown, plane
@@ -213,10 +213,11 @@ def learned_tables(release: Release) -> dict[str, Any]:
     counts, stages = release.rule.inputs.counts, []
     for stage, share in zip(release.stages, release.plan.shares, strict=False):  # it may have stopped early
         width = None
-        if not isinstance(stage.measurement.statistic, Present):
+        if not isinstance(stage.measurement.statistic, (Bin, Present)):
             widths = np.broadcast_to(np.asarray(stage.upper) - np.asarray(stage.lower), counts.shape)
             width = float(np.average(widths, weights=counts))
-        stages.append({"share": share, "width": width})
+        outside = None if stage.outside is None or stage.outside.part is None else stage.outside.part.share
+        stages.append({"share": share, "width": width, "outside": outside})
     learned = [
         {"what": what, "unit": unit, **_range(values, release.weights)}
         for what, unit, values in release_files.learned(release)

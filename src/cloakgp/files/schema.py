@@ -28,12 +28,13 @@ from cloakgp.files import labels
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.kernels.specs import stored_kernel
 from cloakgp.measure import certificate
+from cloakgp.measure.statistics import BIN_ENDS, PLACES, WHOLE
 from cloakgp.measure.unit import PERSON
 from cloakgp.model.hyperprior import FAMILIES, Hyperprior, n_parts
 from cloakgp.model.inducing import APPROXIMATIONS, MOST_INDUCING
 from cloakgp.model.outcome import OUTCOMES, REAL, as_classes, outcome_named
 
-FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-charged-plan", 5
+FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-charged-plan", 6
 """Of a release file; of a plan's, which is the same without an answer; the number of the schema of both."""
 MEANS, FUNCTION = "means", "function"
 """How a stage that stands alone is read; others are read by the model."""
@@ -59,17 +60,18 @@ def _arrays(dtype: str, **shapes: str) -> dict[str, tuple[str, str]]:
 
 
 # Little-endian whatever the machine; and the shape: N rows, D columns of X, P test points, U distinct rows or
-# cells, R rows or, if there are some, cells, m inducing inputs, q measurements of a stage, z numbers in its
-# answer.
+# cells, R rows or, if there are some, cells, m inducing inputs, q measurements of a stage, o of what its
+# windows cut off, s of both, z numbers in its answer, e edges of bins, a bounds.
 PLAN_ARRAYS = _arrays("<f8", X="ND", X_star="PD", weights="P", noise="R", lower="R", upper="R")
 PLAN_ARRAYS |= _arrays("<f8", mean_rows="R", mean_star="P", inducing="mD", rows_each="U")
 PLAN_ARRAYS |= _arrays("<f8", cells="UD", scale="D", means="UD", spreads="UD")
 PLAN_ARRAYS |= _arrays("<i8", counts="U", people="N")
-STAGE_ARRAYS = _arrays("<f8", lower="U", upper="U", slope="U", shift="q", extra="qq", centre="U", counts="U")
+STAGE_ARRAYS = _arrays("<f8", lower="U", upper="U", slope="U", shift="s", extra="ss", centre="U", counts="U")
 STAGE_ARRAYS |= _arrays("<f8", reconstruction="Pq", offset="P", gp_std="P")  # of a stage alone
-STAGE_ARRAYS |= _arrays("<i8", matrix="qU", z="z")
-_POSITIVE = {"weights", "noise", "counts", "rows_each"}
+STAGE_ARRAYS |= _arrays("<i8", matrix="qU", outside="oU", z="z", edges="Ue", atoms="Ua")
+_POSITIVE = {"weights", "noise", "counts", "rows_each", "atoms"}
 _WINDOWS = {"lower", "upper", "slope", "shift", "extra"}  # of a stage with windows
+_BINS = {"edges", "atoms"}  # of the stage that counts where outcomes fell
 _CELLS = {"cells", "scale", "counts", "means", "spreads"}
 _OF_EACH = {"noise": {"noise"}, "bounds": {"lower", "upper"}, "mean": {"mean_rows", "mean_star"}}
 _NUMBERED = re.compile(r"([a-z_]+)_(0|[1-9][0-9]?)")
@@ -114,10 +116,11 @@ _WHOLE, _NATURAL = _between(int, 1 - 2**63, 2**63 - 1), _between(int, 0, 2**63 -
 _COUNT, _PAIR, _SEED = _between(int, 1, 2**40), [float, float], _between(int, 0, 2**53 - 1)
 _BITS = _between(int, 0, 62)  # so that powers of two are integers of 64 bits
 _LATTICE = {"y_bits": _BITS, "matrix_bits": _BITS, "sigma": _NATURAL, "sensitivity_steps": _NATURAL}
-_SPREAD = {**_LATTICE, "limit": _POSITIVE_NUMBER}
-_ALONE = {**_LATTICE, "windows": False, "spread": None}
+_SPREAD, _OUTSIDE = {**_LATTICE, "limit": _POSITIVE_NUMBER}, {**_LATTICE, "share": _SHARE}
+_MORE = {"outside": (None, _OUTSIDE), "spread": (None, _SPREAD)}
+_ALONE = {**_LATTICE, "windows": False, **dict.fromkeys(_MORE), "bins": False}
 _STAGES = (
-    [{**_LATTICE, "windows": bool, "spread": (None, _SPREAD), "readout": None}],
+    [{**_LATTICE, "windows": bool, **_MORE, "bins": bool, "readout": None}],
     _one({**_ALONE, "readout": {"kind": MEANS}}),
     _one({**_ALONE, "readout": {"kind": FUNCTION, "reach": float}}),
 )
@@ -137,7 +140,8 @@ _KNOWN = {**_OUTCOME, "kernel": _KERNEL, "noise": _POSITIVE_NUMBER, "mean": floa
 _KNOWN |= {"approximation": (None, tuple(APPROXIMATIONS))}
 _KNOWN_ALONE = {**_KNOWN, "outcome": REAL.name, "classes": [], "noise": (_POSITIVE_NUMBER, PER_ROW)}
 _LEARNED = {"family": tuple(FAMILIES), "lengthscale": [_POSITIVE_NUMBER], "signal": _POSITIVE_NUMBER}
-_LEARNED |= {"level": _POSITIVE_NUMBER, "noise": _POSITIVE_NUMBER, "weight": _between(float, 0.0, 1.0)}
+_LEARNED |= {"level": _POSITIVE_NUMBER, "noise": _POSITIVE_NUMBER, "skew": _POSITIVE_NUMBER}
+_LEARNED |= {"weight": _between(float, 0.0, 1.0)}
 _MANIFEST = {
     "format": str,
     "schema": SCHEMA,
@@ -257,19 +261,29 @@ def _check_words(manifest: dict[str, Any]) -> None:
     fine = outcome.least <= low < high and outcome.fixed_bounds in (None, (low, high))
     _expect(fine, "bounds are not such as its outcome has")
     fine = len(given) <= MOST_GIVEN and all(one["bounds"][0] < one["bounds"][1] for one in given)
-    fine = fine and all(one["stages"] <= len(one["shares"]) <= MOST_STAGES for one in given)
+    fine = fine and all(one["stages"] <= len(one["shares"]) <= MOST_STAGES + 1 for one in given)
     _expect(fine and not (given and n_curves(model) > 1), "what was given makes no sense")
     own = len(stages) - sum(one["stages"] for one in given)
     most = 1 if manifest["format"] == PLAN_FORMAT else len(c["shares"])
-    fine = 1 <= own <= most and len(c["shares"]) <= MOST_STAGES and len(stages) <= MOST_IN_ALL
+    fine = 1 <= own <= most and len(c["shares"]) <= MOST_STAGES + 1 and len(stages) <= MOST_IN_ALL
     _expect(fine, "it has too many or too few stages")
+    shaped = outcome.shaped and "prior" in model
+    bins = [shaped and number == len(stages) - own + len(c["shares"]) - 1 for number in range(len(stages))]
+    fine = [stage["bins"] for stage in stages] == bins
+    fine = fine and not any(one["bins"] and (one["windows"] or one["spread"]) for one in stages)
+    _expect(fine, "its last stage alone counts where outcomes fell, if one does")
+    linked = outcome_named(model["outcome"], model["classes"]).link is not None
+    beyond = [stage for stage in stages if stage["outside"]]
+    fine = not (beyond and (linked or GRID in manifest)) and all(stage["windows"] for stage in beyond)
+    _expect(fine, "what is outside of windows is not measured of such outcomes")
     if TABLE_ROWS in manifest:
         rows = manifest[TABLE_ROWS]
         _expect(rows["rows"] == c["n_rows"] + len(rows["dropped"]), "the rows left out make no sense")
     if GRID in manifest:
         fine = len(manifest[GRID]["axes"]) <= MOST_AXES and kind_of(manifest) is None
         _expect(fine and not given and manifest["inputs_sha256"] is None, "its grid makes no sense")
-        fine = [stage["windows"] for stage in stages] == [False] + [True] * (len(stages) - 1)  # counts first
+        counts_first = [number > 0 and not bins[number] for number in range(len(stages))]
+        fine = [stage["windows"] for stage in stages] == counts_first
         fine = fine and all(stage["spread"] is None for stage in stages[:2])
         _expect(fine, "its stages are not those of whole rows")
         _expect(not {PEOPLE, COLUMNS, TABLE_ROWS} & manifest.keys(), "it tells of private inputs")
@@ -346,6 +360,8 @@ def wanted(manifest: dict[str, Any], shown: bool, answered: int) -> tuple[set[st
         own = _WINDOWS if words["windows"] else set()
         own = own | ({"matrix"} if whole or not hidden else set())
         own |= {"counts"} if whole and number else set()
+        own |= _BINS if words["bins"] else set()
+        own |= {"outside"} if words["outside"] else set()
         own |= {"centre"} if words["spread"] else set()
         own |= {"z"} if number < answered else set()
         own |= set() if kind is None else {"reconstruction"}
@@ -369,6 +385,9 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
         _expect(fine, f"{name} must have dtype {dtype}, {len(shape)} dimension(s)")
         _expect(array.dtype.kind != "f" or bool(np.isfinite(array).all()), f"{name} must be finite")
         _expect(stem not in _POSITIVE or bool((array > 0).all()), f"{name} must be above 0")
+        most = {"edges": PLACES, "atoms": WHOLE}.get(stem, array.max())
+        fine = stem not in _BINS or (array.min() >= 0 and array.max() <= most)
+        _expect(bool(fine), f"{name} must be within the bounds")
     (P, D), m = arrays["X_star"].shape, len(arrays.get("inducing", ()))
     _expect(m <= MOST_INDUCING, f"there are more than {MOST_INDUCING} inducing inputs")
     prior = model.get("prior", {"categories": [], "seasons": []})
@@ -378,13 +397,18 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
     _expect(fine, "the names of its columns make no sense")
     U = arrays["matrix_0"].shape[1] if "matrix_0" in arrays else 0
     sizes = {"N": N, "R": U if "cells" in arrays else N, "P": P, "D": D, "m": m, "U": U}
+    sizes |= {"e": len(BIN_ENDS), "a": 2}
     for name, (shape, number) in shapes.items():
         own = sizes
         if number is not None:
             matrix = arrays.get(f"matrix_{number}")
             q = arrays[f"reconstruction_{number}"].shape[1] if matrix is None else len(matrix)
             curves = 1 if GRID in manifest and number == "0" else n_curves(model)  # rows are counted first
-            own = sizes | {"q": q, "z": curves * q + (stages[int(number)]["spread"] is not None)}
+            words = stages[int(number)]
+            curves = len(BIN_ENDS) + 1 if words["bins"] else curves
+            o = len(arrays[f"outside_{number}"]) if words["outside"] else 0
+            in_all = curves * q + o + (words["spread"] is not None)
+            own = sizes | {"q": q, "o": o, "s": q + o, "z": in_all}
         expected = tuple(own[letter] for letter in shape)
         _expect(arrays[name].shape == expected, f"{name} has shape {arrays[name].shape}, expected {expected}")
         fine = "upper" not in name or (arrays[name] > arrays[name.replace("upper", "lower")]).all()

@@ -153,8 +153,9 @@ class Measurement:
     def real_matrix(self, rows: slice = slice(None)) -> FloatArray:
         """The matrix as real numbers: what is measured of y - lo, summed over the rows of a group."""
         real = np.ldexp(self.matrix[:, rows].astype(np.float64), -self.matrix_bits)
-        if isinstance(self.lower, np.ndarray):
-            real *= self.width / (self.upper - self.lower)[rows]
+        worth = self.statistic.worth
+        if isinstance(worth, np.ndarray):
+            real *= self.statistic.span / worth[rows]
         return real
 
     def by_row(self) -> FloatArray:

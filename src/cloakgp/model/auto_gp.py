@@ -98,7 +98,7 @@ def _prior(
     low, high = link.latent(bounds)
     least, most = (math.sqrt(factor) / (high - low) for factor in link.noise)
     signal = prior.signal if given else (link.signal[0] / (high - low), link.signal[1] / (high - low))
-    return replace(prior, signal=signal, noise=(least, most))
+    return replace(prior, signal=signal, noise=(least, most), skew=(1.0, 1.0))  # windows are no lines there
 
 
 def _pairs(seasons: Any) -> tuple[tuple[str | int, str | float], ...]:

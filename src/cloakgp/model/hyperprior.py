@@ -1,9 +1,14 @@
 """What is believed of a model before anything is known: public, from bounds and the inputs' ranges alone.
 
-Lengthscales are log-uniform from a thirtieth of each input's range to all of it, the signal's std from 0.025
-to 0.4 and the noise's from 0.01 to 0.3 of the bounds' width. The level is unknown: a constant with variance
-width^2 / 12, that of a number anywhere within the bounds. A grid stands for it where there is one
-lengthscale, Sobol's points where there are more.
+Lengthscales are from a thirtieth of each input's range to ten times that: with ten, an input does not matter.
+A range is that of the middle nine tenths, so that one outlier does not stretch it. The signal's std is from
+0.0001 to 0.4 and the noise's from 0.0001 to 0.3 of the bounds' width, since bounds may be careless. Between
+these ends logarithms are nearly uniform: `Hyperprior.log_density` says how far from it. The level is unknown:
+a constant with variance width^2 / 12, that of a number anywhere within the bounds. A grid stands for all but
+the noise where there is one lengthscale, Sobol's points where there are more.
+
+Before anything is measured, plans are made for what is usual: inputs that matter, and bounds that are not
+careless. Otherwise a first stage would be made for curves that hardly differ from a constant.
 
 With categories the smooth part is a sum: of the numbers, of each category, and of all together,
 
@@ -17,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import product
 from operator import add
@@ -37,8 +42,17 @@ FAMILIES: dict[str, type[Any]] = {"EQ": EQ, "Matern32": Matern32, "Matern52": Ma
 PERIODS = {"day": 1.0, "week": 7.0, "year": 365.25}
 """Of dates, in days."""
 MOST_SEASONS = 10
-_GRID = (6, 5, 7)  # lengthscales, signal stds, noise stds
+_GRID = (10, 3, 10, 7)  # lengthscales, skews, signal stds, noise stds
+_USUAL = {"lengthscale": (0.0, 1.0), "signal": (1 / 16, 1.0), "noise": (1 / 30, 1.0)}
+"""Least and most of what is usual: lengthscales in ranges, signal and noise in the largest ones."""
+_TILT = 0.3
+"""Power of the signal's and the noise's stds in their prior density: bounds are seldom careless."""
+_RATIO = 2.0
+"""Std of the logarithm of signal over noise: of all sizes, those that are alike are the likeliest."""
+_LONG = 1.0
+"""Power of a lengthscale beyond one range by which its prior density falls: few inputs are idle."""
 _SOBOL = 2**9
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _SUMMED = 16  # kernels of a sum that stands for the mixture
 
 
@@ -51,15 +65,20 @@ class Hyperprior:
     kernels : names out of {"EQ", "Matern32", "Matern52"}
         Families of the smooth part, all as likely.
     lengthscale : (least, most)
-        As shares of each input's range.
+        As shares of each input's range, that of the middle nine tenths. With the most of them, by default ten
+        ranges, an input does not matter.
     signal, noise : (least, most)
         Standard deviations as shares of the bounds' width.
+    skew : (least, most)
+        How much windows misjudge the mean of outcomes that are not Gaussian, in the noise's standard
+        deviations.
     """
 
     kernels: tuple[str, ...] = ("EQ",)
-    lengthscale: tuple[float, float] = (1 / 30, 1.0)
-    signal: tuple[float, float] = (0.025, 0.4)
-    noise: tuple[float, float] = (0.01, 0.3)
+    lengthscale: tuple[float, float] = (1 / 30, 10.0)
+    signal: tuple[float, float] = (1e-4, 0.4)
+    noise: tuple[float, float] = (1e-4, 0.3)
+    skew: tuple[float, float] = (0.1, 3.0)
     categories: tuple[int, ...] = ()
     """Columns of the inputs that hold levels of a category, counted from 0: any two are equally far apart."""
     seasons: tuple[tuple[int, float], ...] = ()
@@ -80,15 +99,16 @@ class Hyperprior:
         if len(set(families)) < len(families):
             raise ArgumentError("kernels", "must name each family once", repr(families))
         object.__setattr__(self, "kernels", families)
-        for name in ("lengthscale", "signal", "noise"):
+        for name in ("lengthscale", "signal", "noise", "skew"):
             least, most = _pair(getattr(self, name), name)
             object.__setattr__(self, name, (least, most))
         object.__setattr__(self, "categories", _columns(self.categories))
         object.__setattr__(self, "seasons", as_seasons(self.seasons, self.categories))
 
     def spans(self, X: FloatArray) -> FloatArray:
-        """Ranges of the inputs that are numbers, in their order."""
-        spans: FloatArray = np.ptp(X, axis=0)
+        """Ranges of the inputs that are numbers, in order: as wide as their middle nine tenths suggest."""
+        low, high = np.quantile(X, (0.05, 0.95), axis=0, method="inverted_cdf")
+        spans: FloatArray = np.where(high > low, (high - low) / 0.9, np.ptp(X, axis=0))
         categories = self.category_columns(X.shape[1])
         return spans[[column for column in range(X.shape[1]) if column not in categories]]
 
@@ -104,35 +124,72 @@ class Hyperprior:
         return self.categories
 
     def ends(self, lengthscales: int) -> FloatArray:
-        """(d, 2) logs of the least and the most: of lengthscales, shares' ratios, signal and noise."""
+        """(d, 2) logs of the least and the most: of lengthscales, shares' ratios, skew, signal and noise."""
         ratios = n_parts(lengthscales, len(self.categories), len(self.seasons)) - 1
-        pairs = [self.lengthscale] * lengthscales + [(1 / 50, 50.0)] * ratios + [self.signal, self.noise]
-        return np.asarray(np.log(pairs))
+        pairs = [self.lengthscale] * lengthscales + [(1 / 50, 50.0)] * ratios
+        return np.asarray(np.log([*pairs, self.skew, self.signal, self.noise]))
+
+    @property
+    def usual(self) -> Hyperprior:
+        """The part of it that plans are made for: inputs that matter, and bounds that are not careless."""
+        ends = {}
+        for name, (low, high) in _USUAL.items():
+            least, most = getattr(self, name)
+            scale = 1.0 if name == "lengthscale" else most
+            ends[name] = (min(max(least, low * scale), most), max(min(most, high * scale), least))
+        middle = math.sqrt(self.skew[0] * self.skew[1])
+        return replace(self, **ends, skew=(middle, middle))
 
     def several(self, spans: FloatArray) -> bool:
         """Whether the smooth part's shape has several numbers open: too many for a grid."""
-        return len(self.ends(len(spans))) > 3
+        return len(self.ends(len(spans))) > 4
+
+    def log_density(
+        self, points: FloatArray, lengthscales: int, noise: FloatArray | None = None
+    ) -> FloatArray:
+        """Log of the prior density over the uniform one's, but for a constant.
+
+        `points` (..., d) are logs of shares, as :meth:`points` has them, and `noise` those of the noise. A
+        lengthscale beyond one range is the less likely, the longer. With the bounds' width both stds are
+        uncertain together, but bounds are seldom careless, so small ones are less likely; and a signal is
+        seldom very much smaller or larger than the noise. With a link, whose bounds are no guess, there is
+        nothing of that, and `noise` is left out.
+        """
+        density: FloatArray = -_LONG * np.maximum(points[..., :lengthscales], 0.0).sum(axis=-1)
+        if noise is None:
+            return density
+        signal = points[..., -1]
+        return density + _TILT * (signal + noise) - ((signal - noise) / _RATIO) ** 2 / 2
+
+    def points(self, spans: FloatArray) -> FloatArray:
+        """(n, d) logs of all that is open but the noise: a grid for one lengthscale, else Sobol's points."""
+        return self._evenly(self.ends(len(spans))[:-1], _GRID[:-1])
 
     def settings(self, spans: FloatArray, width: float) -> list[Setting]:
         """Models that stand for the prior, for inputs of these ranges and outcomes of this width."""
-        spans = np.where(spans > 0, spans, 1.0)
-        if len(spans) == 1 and not self.categories and not self.seasons:
-            axes = (_spread(ends, n) for ends, n in zip(self._ends(), _GRID, strict=True))
-            shares = np.array(list(product(*axes)))
-        else:
-            ends = self.ends(len(spans))
-            unit = sobol(len(ends), _SOBOL) + 0.5 / _SOBOL
-            shares = np.exp(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0]))
+        rows = self._evenly(self.ends(len(spans)), _GRID)
         families = self.kernels if len(spans) else self.kernels[:1]  # of levels alone, all are the same
-        given = spans, width, self.categories, self.seasons
-        return [Setting.of(family, row, *given) for family in families for row in shares]
+        return [self.setting_at(family, row, spans, width) for family in families for row in rows]
+
+    def _evenly(self, ends: FloatArray, grid: tuple[int, ...]) -> FloatArray:
+        """(n, d) points of this box: one, if it is one."""
+        if len(ends) <= len(grid):
+            axes = zip(ends.tolist(), grid[-len(ends) :], strict=True)
+            return np.array(list(product(*(np.linspace(a, b, n if a < b else 1) for (a, b), n in axes))))
+        unit = sobol(len(ends), _SOBOL) + 0.5 / _SOBOL
+        points: FloatArray = ends[:, 0] + unit * np.diff(ends).T
+        return points if (ends[:, 1] > ends[:, 0]).any() else points[:1]
+
+    def setting_at(self, family: str, logs: FloatArray, spans: FloatArray, width: float) -> Setting:
+        """The model that these logs of shares stand for."""
+        spans = np.where(spans > 0, spans, 1.0)
+        return Setting.of(family, np.exp(logs), spans, width, self.categories, self.seasons)
 
     def reference(self, spans: FloatArray, width: float, lengthscale: float = 0.2) -> Setting:
         """The model by which f is interpolated while nothing is known; or another, with this lengthscale."""
-        spans = np.where(spans > 0, spans, 1.0)
-        alike = [1.0] * (len(self.ends(len(spans))) - len(spans) - 2)
-        shares = np.array([lengthscale] * len(spans) + alike + [0.2, 0.1])
-        return Setting.of(self.kernels[0], shares, spans, width, self.categories, self.seasons)
+        alike = [1.0] * (len(self.ends(len(spans))) - len(spans) - 3)
+        shares = np.array([lengthscale] * len(spans) + alike + [0.3, 0.2, 0.1])
+        return self.setting_at(self.kernels[0], np.log(shares), spans, width)
 
     def setting(self, **learned: Any) -> Setting:
         """One of its models, by what was learned of it."""
@@ -147,17 +204,14 @@ class Hyperprior:
         """
         X, (low, high) = checks.matrix(X, "X"), check_bounds(bounds)
         spans = self.spans(X)
-        settings = self.settings(spans, high - low)
-        if self.several(spans):  # a few that are spread: a sum of hundreds of kernels would be slow
-            settings = settings[:: max(1, len(settings) // _SUMMED)]
+        settings = self.usual.settings(spans, high - low)
+        # A few: a sum of hundreds of kernels would be slow.
         shapes = list({s.form: s for s in settings}.values())
+        shapes = [shapes[i] for i in spread(len(shapes), _SUMMED)]
         signal = float(np.mean([s.signal for s in settings])) / len(shapes)
         smooth = [one.smooth(signal) for one in shapes]
         kernel = reduce(add, smooth) + Constant(settings[0].level)
         return GaussianProcess(kernel, float(np.mean([s.noise for s in settings])), (low, high))
-
-    def _ends(self) -> tuple[tuple[float, float], ...]:
-        return self.lengthscale, self.signal, self.noise
 
 
 Form = tuple[str, tuple[float, ...], tuple[float, ...]]
@@ -183,6 +237,8 @@ class Setting:
     none if it is one."""
     seasons: tuple[tuple[int, float], ...] = ()
     """Columns and periods: as in the hyperprior."""
+    skew: float = 0.0
+    """How much windows misjudge outcomes: see :mod:`cloakgp.posterior.skew`."""
 
     known: ClassVar[bool] = False
     """Whether it was not learned."""
@@ -198,13 +254,13 @@ class Setting:
         seasons: tuple[tuple[int, float], ...] = (),
     ) -> Setting:
         """From lengthscales, signal and noise as shares of ranges and width, and the parts' ratios."""
-        *first, signal, noise = numbers.tolist()
+        *first, skew, signal, noise = numbers.tolist()
         lengths, ratios = first[: len(spans)], first[len(spans) :]
         scales = tuple(float(share * span) for share, span in zip(lengths, spans, strict=True))
         variances = (signal * width) ** 2, width**2 / 12, (noise * width) ** 2
         parts = [1.0, *ratios] if ratios else []
         shares = tuple(part / sum(parts) for part in parts)
-        return cls(family, scales, *variances, categories, shares, seasons)
+        return cls(family, scales, *variances, categories, shares, seasons, skew)
 
     @property
     def form(self) -> Form:
@@ -296,6 +352,7 @@ class Known:
     lengthscale: ClassVar[tuple[float, ...]] = ()
     signal: ClassVar[float] = 1.0
     level: ClassVar[float] = 0.0
+    skew: ClassVar[float] = 0.0
     form: ClassVar[Form] = ("known", (), ())
 
     def spans(self, X: FloatArray) -> FloatArray:
@@ -309,6 +366,11 @@ class Known:
     def several(self, spans: FloatArray) -> bool:
         """Whether there are several columns."""
         return len(spans) > 1
+
+    @property
+    def usual(self) -> Known:
+        """Itself."""
+        return self
 
     def settings(self, spans: FloatArray, width: float) -> list[Known]:
         """The one model."""
@@ -346,9 +408,13 @@ Candidate = Setting | Known
 """One model of a mixture: signal times shape, plus a level, plus noise; all variances."""
 
 
-def _spread(ends: tuple[float, float], n: int) -> FloatArray:
-    """Numbers between two ends, or the one that both are."""
-    return np.geomspace(*ends, n if ends[0] < ends[1] else 1)
+def spread(n: int, most: int) -> list[int]:
+    """Up to so many of n places, in order and about evenly.
+
+    By the golden ratio: at equal distances, of Sobol's points each 32nd, say, is in the same corner.
+    """
+    shares = np.arange(most) * _GOLDEN % 1.0
+    return list(range(n)) if n <= most else sorted({int(share * n) for share in shares})
 
 
 def _columns(value: Any) -> tuple[int, ...]:

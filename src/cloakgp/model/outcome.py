@@ -71,6 +71,9 @@ class Outcome(ABC):
     """Half a window's width, in standard deviations of what is expected of an outcome; None where clipping
     outcomes gains nothing, and stages shape the design only."""
 
+    shaped: ClassVar[bool] = False
+    """Whether the shape of their scatter, which does not follow from f, is measured if a model is learned."""
+
     @property
     def link(self) -> Link | None:
         """How outcomes hang on f, if they are not f and noise."""
@@ -143,6 +146,7 @@ class Number(Outcome):
 
     name, words, plural = "real", "real numbers", "real outcomes"
     lead = "A Gaussian-process regression of"
+    shaped = True
 
 
 class Link(Outcome):

@@ -14,7 +14,7 @@ import numpy as np
 
 from cloakgp.core import checks
 from cloakgp.core.checks import FloatArray
-from cloakgp.data.chunks import in_threads, steps
+from cloakgp.data.chunks import in_threads, spread_evenly, steps
 from cloakgp.model.smoothers import Rows
 
 _BITS = 30
@@ -34,31 +34,28 @@ MOST = 1 + len(_DIRECTIONS)
 """Dimensions that are known here; beyond them SciPy is asked."""
 
 
-def cover(X: Any, n_points: int = 100, margin: float = 0.1, categories: Sequence[int] = ()) -> FloatArray:
-    """Public points that cover X and its surroundings, chosen from X alone.
+def cover(X: Any, n_points: int = 100, categories: Sequence[int] = ()) -> FloatArray:
+    """Public points that cover X, chosen from X alone: all lie where rows are.
 
-    One column: `n_points` evenly over the range of X, widened by `margin` of it on each side. More
-    columns: half are rows of X, each the one farthest from those chosen before, starting from the
-    one nearest to the middle; the other half are the same rows moved away from the middle by twice
-    the margin. Columns of `categories` hold levels, which are not moved; two that differ are a range apart.
+    One column: `n_points` evenly over the range of X. More columns: rows of X. Half are far from each other,
+    so that no place is forgotten: each the farthest from those before it, from the one nearest to the middle
+    on. The other half are a sample, evenly through the table, so that most are where most rows are. Columns
+    of `categories` hold levels; two that differ are a range apart.
     """
     X = checks.matrix(X, "X")
     low, high = X.min(axis=0), X.max(axis=0)
     width = np.where(high > low, high - low, 1.0)
     if X.shape[1] == 1 and not categories:
-        return np.linspace(low - margin * width, high + margin * width, n_points)
+        return np.linspace(low, high, n_points if high > low else 1)
     scaled, levels = (X - low) / width, X[:, list(categories)]
     scaled[:, list(categories)] = 0.0
-    middle = scaled.mean(axis=0)
-    chosen = [int(np.argmin(((scaled - middle) ** 2).sum(axis=1)))]
+    chosen = [int(np.argmin(((scaled - scaled.mean(axis=0)) ** 2).sum(axis=1)))]
     distance = _distances(scaled, levels, chosen[0])
     while len(chosen) < n_points // 2 and distance.max() > 0:
         chosen.append(int(np.argmax(distance)))
         distance = np.minimum(distance, _distances(scaled, levels, chosen[-1]))
-    rows = scaled[chosen]
-    points: FloatArray = np.vstack([rows, middle + (1 + 2 * margin) * (rows - middle)]) * width + low
-    points[:, list(categories)] = np.tile(levels[chosen], (2, 1))
-    return points[: len(chosen)] if len(categories) == X.shape[1] else points
+    found: FloatArray = np.vstack([X[chosen], spread_evenly(X, n_points - len(chosen))])
+    return found[np.sort(np.unique(found, axis=0, return_index=True)[1])]
 
 
 def _distances(scaled: FloatArray, levels: FloatArray, one: int) -> FloatArray:

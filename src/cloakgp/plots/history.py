@@ -34,7 +34,7 @@ def plot_stages(
     Outcomes count only within a stage's window, the shaded band, which was chosen from what came out of the
     stages before: the narrower it is, the less noise is needed. The line is the prediction after the stage,
     at the training inputs; at the cells' centres where inputs are private. A stage that counts rows is not
-    drawn: see :func:`plot_density`.
+    drawn (see :func:`plot_density`), nor one that counts where outcomes fell.
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ def plot_stages(
     if plan_of(release) is release or release.plan.alone:
         raise ArgumentTypeError("release", "must be a release in stages, made by AutoGP")
     counting = int(release.plan.grid is not None)  # such a release begins with counts, not outcomes
-    rule, n = release.plan.rule, len(release.stages) - counting
+    sums = [stage for stage in release.stages[counting:] if not stage.counts_bins]
+    rule, n = release.plan.rule, len(sums)
     expect_columns(rule.X_star, 1, "plot_stages")
     across = min(n, across or (2 if n == 4 else 3 if n <= 6 else 4))
     figure, axes = page.panels(figure, n, across, (3.1, 2.4, 0.4, 0.9), sharex=True, sharey=True)
@@ -60,7 +61,7 @@ def plot_stages(
     x, session = rule.inputs.X[order, 0], rule.session(release.plan.start)
     for stage in release.stages[:counting]:
         session.learn(stage)
-    for number, (ax, stage) in enumerate(zip(axes, release.stages[counting:], strict=True), start=counting):
+    for number, (ax, stage) in enumerate(zip(axes, sums, strict=True), start=counting):
         session.learn(stage)
         lower, upper = (np.broadcast_to(edge, x.shape)[order] for edge in (stage.lower, stage.upper))
         ax.fill_between(

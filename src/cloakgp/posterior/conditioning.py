@@ -180,7 +180,10 @@ def batches(n_rows: int, n_columns: int) -> Iterator[slice]:
 
 
 class Posterior:
-    """The Gaussian process given released measurements of its data."""
+    """The Gaussian process given released measurements of its data.
+
+    `extra` is what lines leave over in all of them together; by default each line's own.
+    """
 
     def __init__(
         self,
@@ -189,10 +192,12 @@ class Posterior:
         lines: Sequence[Line | None],
         inputs: Inputs,
         columns: Columns | None = None,
+        extra: FloatArray | None = None,
     ) -> None:
         self.gp, self._inputs, self.columns = gp, inputs, columns
         self._released, self._lines = released, lines
         self.n_columns = inputs.X.shape[1]
+        self._extra = extra
 
     def __getstate__(self) -> dict[str, Any]:
         """Without links, which are functions: they are made again when they are asked for."""
@@ -208,6 +213,8 @@ class Posterior:
     def _noise(self) -> FloatArray:
         """(q, q) covariance of all that is neither f nor an outcome's scatter about it."""
         sizes = [m.noise_scale**2 * np.eye(m.n_measurements) for m, _ in self._released]
+        if self._extra is not None:
+            return np.asarray(block_diag(*sizes) + self._extra)
         each = zip(sizes, self._lines, strict=True)
         return block_diag(*(size if line is None else size + line.extra for size, line in each))
 
@@ -220,8 +227,7 @@ class Posterior:
             if line is None:
                 parts.append(centred + m.middle_less(mean))
             else:
-                middle = m.lower + (m.upper - m.lower) / 2
-                expected = m.real_matrix() @ (m.counts * (line.slope * mean - middle))
+                expected = m.real_matrix() @ (m.counts * (line.slope * mean - m.statistic.origin))
                 parts.append(centred - line.shift - expected)
         return np.concatenate(parts)
 

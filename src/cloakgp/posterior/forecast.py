@@ -1,6 +1,6 @@
 """What error to expect of a release in stages, before anything is measured: public, like all that is not y.
 
-For each of some models out of the hyperprior, as if it were true: windows close in from stage to stage as
+For each of some models that are usual, as if it were true: windows close in from stage to stage as
 what is unknown shrinks, and each stage measures what one with all of the promise would. That is rough, but
 has the size of what will come out. What is told is the median over the models.
 
@@ -10,15 +10,21 @@ something is known of f already, it is drawn from that, and what is told is the 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from cloakgp.core.checks import FloatArray
 from cloakgp.core.progress import Progress
+from cloakgp.model.hyperprior import Candidate, Hyperprior, spread
 from cloakgp.model.smoothers import FactoredGP, GivenGP
 from cloakgp.posterior.mixture import Mixture
 from cloakgp.posterior.states import State
 
 _MODELS = 24  # that stand for all
+_SHORT = 0.05
+"""Of an input's range, for each input: the shortest lengthscale where there are several. A function of many
+inputs that is short in each of them is learned from no table, and hardly anybody asks about one."""
 
 
 def forecast(
@@ -34,11 +40,11 @@ def forecast(
     `rows` (q, U) is what a stage with all of the promise measures, with columns of norm 1 at most.
     """
     # A public seed: the same curves every time.
-    random, settings, linked = np.random.default_rng(0), mixture.settings, not mixture.law.exact
+    random, settings, linked = np.random.default_rng(0), _foreseen(mixture), not mixture.law.exact
     given = linked and bool(state.settings)
     found = []
     with Progress("forecast", _MODELS) as progress:
-        for i in np.linspace(0, len(settings) - 1, _MODELS).astype(int):
+        for i in spread(len(settings), _MODELS):
             setting = settings[i]
             if given:
                 mean, k, noise = state.support_mean, state.support_covariance, state.noise
@@ -51,6 +57,16 @@ def forecast(
     average = np.mean if linked and (given or mixture.prior.gp is not None) else np.median
     left, known = (average(np.array(each), axis=0) for each in zip(*found, strict=True))
     return left, np.minimum(known, left)
+
+
+def _foreseen(mixture: Mixture) -> list[Candidate]:
+    """What is usual, but with inputs that matter little, too: errors are smaller then."""
+    prior, spans = mixture.prior, mixture.spans
+    if not isinstance(prior, Hyperprior):
+        return mixture.usual
+    least, most = prior.lengthscale
+    least = min(max(least, _SHORT * len(spans)), most) if len(spans) > 1 else least
+    return [*replace(prior.usual, lengthscale=(least, most)).settings(spans, mixture.width)]
 
 
 def _known(mixture: Mixture, n: FloatArray, own: FloatArray, k: FloatArray) -> FloatArray:
@@ -98,7 +114,7 @@ def _for_curve(
     G = summed if P is None else summed @ P
     H = G @ k[:m]
     fixed = H[:, :m] @ G.T + (rows * (mixture.scatter * own)) @ rows.T
-    at_rows, inner = support.at_looked(H[:, :m]), support.at_looked(k[:m, :m])
+    at_rows, inner = support.at(H[:, :m], some), support.at(k[:m, :m], some)
     before = np.diag(inner[some]) if P is None else np.einsum("ij,ij->j", inner, P[some].T)
     width, precision = law.bounds[1] - law.bounds[0], 0.0
     for share in shares:

@@ -11,7 +11,7 @@ become a posterior, and predictions a mixture over those that hold its weight.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from cloakgp.data.inputs import as_points
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.model.hyperprior import Candidate
 from cloakgp.posterior.conditioning import Posterior, Uncertainty, check_draws, generator_of, observation
+from cloakgp.posterior.shape import Shape
 
 T = TypeVar("T")
 _SHOWN = 12  # lines of a table
@@ -40,10 +41,15 @@ class Learned:
     """Those that hold the weight, the best first."""
     weights: FloatArray
     evidence: FloatArray
-    """Log density of the measurements under each."""
+    """Log of each one's weight over the first's: how well it explains the measurements, whatever its noise;
+    how likely it was beforehand; and how few others were tried near it."""
     posteriors: tuple[Posterior, ...]
     columns: Columns | None = None
     """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+    shape: Shape | None = field(default=None, kw_only=True)
+    """Where outcomes fell in the laws that were expected of them, if that was measured."""
+    bounds: tuple[float, float] = field(default=(-np.inf, np.inf), kw_only=True)
+    """Outcomes count as being within."""
 
     @one_blas_thread()
     def predict(
@@ -119,11 +125,21 @@ class Learned:
 
     @one_blas_thread()
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
-        """(n, 2) within which f lies at `X`, with this probability: quantiles of the mixture."""
+        """(n, 2) within which f lies at `X`, with this probability: quantiles of the mixture.
+
+        With `include_noise`, a single new outcome. Where it was measured how outcomes scatter, the interval
+        is as skewed as they are, and no wider than their bounds.
+        """
         X = self._points(X)
         extra = self._observation(X, include_noise)
         means, stds = self._means_and_stds(X)
-        return mixture_quantiles(self.weights, means, np.sqrt(stds**2 + extra), check_level(level)).T
+        level = check_level(level)
+        ends: tuple[float, float] = (1 - level) / 2, (1 + level) / 2
+        shape = self.shape if isinstance(include_noise, (bool, np.bool_)) and include_noise else None
+        if shape is not None:
+            ends = shape.quantile(ends[0]), shape.quantile(ends[1])
+        found = mixture_quantiles(self.weights, means, np.sqrt(stds**2 + extra), ends).T
+        return found if shape is None else np.clip(found, *self.bounds)
 
     @one_blas_thread()
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
@@ -191,10 +207,12 @@ def check_level(level: Any) -> float:
     return checks.number(level, "level", above=0.0, below=1.0, remedy="Such as 0.95.")
 
 
-def mixture_quantiles(weights: FloatArray, means: FloatArray, stds: FloatArray, level: float) -> FloatArray:
-    """(2, n) ends of the middle `level` of mixtures of normals: (S,) weights, (S, n) means and stds."""
+def mixture_quantiles(
+    weights: FloatArray, means: FloatArray, stds: FloatArray, shares: Sequence[float]
+) -> FloatArray:
+    """(len(shares), n) quantiles of mixtures of normals: (S,) weights, (S, n) means and stds."""
     stds = np.maximum(stds, 1e-300)
-    return np.array([_quantile(weights, means, stds, p) for p in ((1 - level) / 2, (1 + level) / 2)])
+    return np.array([_quantile(weights, means, stds, p) for p in shares])
 
 
 def _quantile(weights: FloatArray, means: FloatArray, stds: FloatArray, p: float) -> FloatArray:

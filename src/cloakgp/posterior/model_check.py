@@ -1,12 +1,16 @@
 """Does the model fit what was released? A check that costs nothing, since it looks at public numbers only.
 
 If a model is right, the released measurements z are Gaussian with the mean and covariance D that it says.
-Two questions are asked of them.
+Up to three questions are asked of them.
 
 Standardised residuals. In the basis in which signal and privacy noise are both diagonal, the entries of z are
 independent and have variance 1 after division; their sum of squares is chi-squared. It is looked at apart
 where the model says that signal is to be seen, and where noise prevails, and the smaller of the two
 two-sided p-values is doubled (Bonferroni).
+
+Where outcomes fell. Where that was measured, a histogram sees what sums cannot: skew, heavy tails, a noise
+level that is not the one of any row. Its bins are compared with what the model expects of them, by a
+chi-squared test.
 
 Broader models. Under the model, the density ratio of any fixed alternative has mean 1, and so has the mean of
 several: by Markov's inequality it exceeds 20 in at most 1 of 20 cases (the likelihood ratio as a test
@@ -17,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -28,6 +32,10 @@ from cloakgp.kernels import Constant
 from cloakgp.model.gp import GaussianProcess
 from cloakgp.posterior.conditioning import Posterior
 
+if TYPE_CHECKING:
+    from cloakgp.posterior.learning import Learned
+
+_LOOKED_AT = 100  # inputs
 RARE = 0.01
 """A p-value below this is amber."""
 ODDS = 20.0
@@ -48,6 +56,8 @@ class ModelCheck:
     """Of broader models against this one; None where they were not compared."""
     better: str | None
     """What the best of these has, in words."""
+    fell: str = ""
+    """How outcomes fell, if that is what does not fit."""
 
     def __str__(self) -> str:
         return f"{'green' if self.fits else 'amber'}: {self.words}"
@@ -61,6 +71,8 @@ class ModelCheck:
                 "The model fits what was released: if it is right, numbers as far from what it expects come "
                 f"out in {often} of all cases."
             )
+        if self.fell:
+            return f"{self.fell}: for new outcomes, read intervals, not standard deviations."
         if self.odds is not None and self.odds > ODDS:
             bet = f"{self.odds:,.0f} to 1" if self.odds < 1e6 else "more than a million to 1"
             return (
@@ -109,6 +121,27 @@ def check_mixtures(curves: tuple[tuple[Posterior, ...], ...], weights: FloatArra
     p_value, ratio = min(one.tolist() for one in each)
     p_value = min(1.0, len(curves) * p_value)
     return ModelCheck(p_value >= RARE, p_value, ratio, None, None)
+
+
+@one_blas_thread()
+def check_shape(check: ModelCheck, learned: Learned, X: FloatArray) -> ModelCheck:
+    """A check, and whether outcomes fell as the model expects: by the smaller p-value, doubled (Bonferroni).
+
+    What is not known of f on average over these inputs, and of the noise level, moves all outcomes together.
+    """
+    shape = learned.shape
+    if shape is None:
+        return check
+    some = X[:: -(-len(X) // _LOOKED_AT)]
+    covariance = learned.predict(some, return_cov=True)[1]
+    noise = np.array([one.noise for one in learned.settings])
+    total = float(np.diag(covariance).mean()) + learned.noise
+    apart = float(learned.weights @ (noise - learned.noise) ** 2)
+    p_value, words = shape.surprise(float(covariance.mean()) / total, apart / (2 * total) ** 2)
+    fell = p_value < check.p_value
+    both = min(1.0, 2 * min(p_value, check.p_value))
+    fits = both >= RARE
+    return replace(check, fits=fits, p_value=both, fell=words if fell and not fits else "")
 
 
 def residual_check(posterior: Posterior) -> tuple[float, float]:

@@ -10,16 +10,25 @@ from cloakgp import designs
 from cloakgp.core.checks import FloatArray
 from cloakgp.model.outcome import Outcome
 from cloakgp.model.smoothers import FactoredGP, GivenGP, Smoother
+from cloakgp.posterior import skew
 from cloakgp.posterior.clipping import Clipping, Direct, Law, Window
 from cloakgp.posterior.density import CountErrors
 from cloakgp.posterior.states import Reading, State
 
-RULE = 1
+RULE = 2
 """Which rule this is: windows of a release made by another cannot be worked out again by this one."""
-FLOOR = 0.01
+FLOOR = 1e-4
 """Least width of a window, as a share of the bounds' width."""
 SCALE_SHARE = 0.1
 """Of a stage's mu^2, for the noise level; none in the first."""
+_SURER = 1.5
+"""How much wider windows are for what is not known of f, where models are learned: if that is off, outcomes
+miss their windows all together."""
+BIN_SHARE = 0.04
+"""Of mu^2, for the histogram of where outcomes fell, where there is one: after all sums."""
+OUTSIDE = (0.05, 0.15, 0.35, 0.6)
+"""Shares of what a stage spends on sums that may go to what windows cut off."""
+_TAILS = 4  # directions in which that is measured
 _DIRECTIONS = 32  # in which f may vary together with errors of the counts; in others on its own
 
 
@@ -33,7 +42,7 @@ class Schedule(NamedTuple):
 
 
 def schedule(outcome: Outcome, stages: int | None = None) -> Schedule:
-    """The public rule: shares grow, since windows close in."""
+    """The public rule for sums: shares grow, since windows close in."""
     sizes = 1.3 ** np.arange(outcome.stages if stages is None else stages)
     return Schedule(tuple((sizes / sizes.sum()).tolist()), outcome.kappa)
 
@@ -67,8 +76,9 @@ def windows(state: State, law: Law, kappa: float) -> Window:
     """Edges about what is expected, within the bounds and never too narrow, and counted as outcomes are."""
     lo, hi = law.centred
     least = FLOOR * (hi - lo)
-    mean, variance = foreseen(state, law)
-    half = np.clip(kappa * np.sqrt(variance), least / 2, (hi - lo) / 2)
+    mean, apart, scatter = law.moments(state.mean, state.variance, state.noise)
+    surer = 1.0 if state.settings and state.settings[0].known else _SURER
+    half = np.clip(kappa * np.sqrt(surer**2 * apart + scatter), least / 2, (hi - lo) / 2)
     middle = np.clip(mean, lo, hi)
     a, b = np.maximum(middle - half, lo), np.minimum(middle + half, hi)
     a = np.where(b - a < least, np.clip(middle - least / 2, lo, hi - least), a)
@@ -108,7 +118,7 @@ class Stage:
 
     def smoother(self) -> Smoother:
         """Of the sums of clipped outcomes, each over its window's width and how many rows its person has."""
-        state, n = self.state, self.state.counts
+        state, n = self.state.doubted, self.state.counts
         width = self.unit
         factor, P = n * self.clip.slope / width, state.support.P
         noise = state.scatter * self.clip.slope**2 * (self.noise + state.rest)
@@ -144,6 +154,44 @@ class Stage:
         if self.errors is None:
             return self._bent(rows)
         return self._bent(rows) + self.errors.in_rows(rows, *self._clipped())
+
+    def tails(self, features: FloatArray, width: float) -> FloatArray:
+        """(o, U) what to measure of what windows cut off: columns have norm 1 over what bounds have beyond.
+
+        The leading directions of what is believed of it: what windows misjudge, and f beyond them.
+        """
+        state, n, P = self.state, self.state.counts, self.state.support.P
+        values, vectors = np.linalg.eigh(state.covariance)
+        largest = vectors[:, -_DIRECTIONS:] * np.sqrt(np.maximum(values[-_DIRECTIONS:], 0.0))
+        curves = (1 - self.clip.slope)[:, None] * (largest if P is None else P @ largest)
+        root = np.column_stack([np.sqrt(state.skew) * self._misjudged(features), curves])
+        weighted = root * np.sqrt(n)[:, None]
+        sizes, turn = np.linalg.eigh(weighted.T @ weighted)
+        sizes, turn = sizes[: -_TAILS - 1 : -1], turn[:, : -_TAILS - 1 : -1]
+        # Squares of rows go with their directions' stds, which makes the sum of squared errors least.
+        rows = (root @ turn).T / np.maximum(sizes, 1e-12 * sizes[0])[:, None] ** 0.25
+        beyond = width - (self.window[1] - self.window[0])
+        there = beyond > 1e-6 * width
+        norms = np.linalg.norm(rows, axis=0)
+        return np.asarray(np.where(there, rows / np.maximum(norms * beyond * state.limits, 1e-300), 0.0))
+
+    def _misjudged(self, features: FloatArray) -> FloatArray:
+        return features * skew.scale(self.noise, self.window[1] - self.window[0])[:, None]
+
+    def outside_share(self, rows: FloatArray, tails: FloatArray, features: FloatArray) -> float:
+        """Which share of mu squared the outside is worth: that of the least error to be expected of f(X*)."""
+        state, n, P, clip = self.state, self.state.counts, self.state.support.P, self.clip
+        sums, signs = np.vstack([rows * clip.slope, tails * (1 - clip.slope)]), np.vstack([rows, -tails])
+        G = sums * n if P is None else (sums * n) @ P
+        H, skewed = G @ state.cross, (signs * n) @ self._misjudged(features)
+        D = G @ state.covariance @ G.T + (self.noise + state.rest) * (sums * state.scatter) @ sums.T
+        D += self._bent(signs) + state.skew * skewed @ skewed.T
+        found = []
+        for share in OUTSIDE:
+            noise = np.r_[np.full(len(rows), 1 / (1 - share)), np.full(len(tails), 1 / share)] / self.mu**2
+            W = np.linalg.solve(D + np.diag(noise), H)
+            found.append(float(self.weights @ np.einsum("qp,qp->p", H, W)))
+        return OUTSIDE[int(np.argmax(found))]
 
     def reading(self, rows: FloatArray, value: FloatArray, covariance: FloatArray) -> Reading:
         """What noisy sums of clipped outcomes say of f, where a link tells: `value` with this noise."""

@@ -14,9 +14,10 @@ from scipy.linalg import block_diag
 
 from cloakgp.core.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate
+from cloakgp.posterior import skew
 from cloakgp.posterior.support import Support
 
-MANY = 192
+MANY = 48
 """Numbers, beyond which only directions that tell of f are looked at."""
 _MEMORY, _BOLD = 4, 20.0  # of the acceleration: steps, and the largest sum of shares
 
@@ -33,6 +34,8 @@ class Reading:
     """Of the noise, and of what clipping adds to it."""
     own: FloatArray | None = None
     """(U,) variance of one outcome about f, as measured, in units of the noise; slope squared if absent."""
+    skew: FloatArray | None = None
+    """(q, r) sums of the features of what windows misjudge: see :mod:`cloakgp.posterior.skew`."""
 
 
 Readings = Sequence[Sequence[Reading]]
@@ -70,9 +73,23 @@ class State:
     """Variance of one outcome about f."""
     rest: float
     """Variance of f at an input that the support points do not tell of."""
+    skew: float = 0.0
+    """Variance of what windows misjudge, in units of an outcome's."""
+    doubt: FloatArray | None = None
+    """(m + P, m + P) covariance of what counts as noise, but may be a signal yet; None for nothing."""
     several: tuple[State, ...] = ()
     """Where there are several curves, what is known of each; else none. By itself a state has their average,
     for which the next stage is designed."""
+
+    @property
+    def doubted(self) -> State:
+        """What is known of f if some of the noise is a signal: what to measure next is designed for this.
+
+        Else a curve that the first stages missed, and that counts as noise from then on, stays missed.
+        """
+        if self.doubt is None:
+            return self
+        return replace(self, support_covariance=self.support_covariance + self.doubt)
 
     @property
     def each(self) -> tuple[State, ...]:
@@ -142,23 +159,29 @@ class Stacked:
         self.blurred: FloatArray = (rows / n * (scatter / n)) @ rows.T
         self.own: FloatArray = self.blurred if all(r.own is None for r in readings) else own @ own.T
         self.rest: FloatArray = block_diag(*(r.covariance for r in readings))
+        self.skewed: FloatArray = np.zeros_like(self.rest)
+        if any(r.skew is not None for r in readings):
+            width = next(r.skew.shape[1] for r in readings if r.skew is not None)
+            none = [np.zeros((len(r.value), width)) if r.skew is None else r.skew for r in readings]
+            self.skewed = skew.covariance(none)
 
     def reduce(self, covariance: FloatArray, noise: float) -> None:
-        """Keep the directions in which f, with this covariance, shows beside noise of this variance."""
+        """Keep the directions in which f, with this covariance, or skew shows beside this noise."""
         factor = root(self.noise(noise, 0.0))
         white = lower_solve(factor, self.G)
-        values, turn = np.linalg.eigh(white @ covariance @ white.T)
+        skewed = lower_solve(factor, lower_solve(factor, self.skewed).T)
+        values, turn = np.linalg.eigh(white @ covariance @ white.T + skewed)
         kept = np.argsort(-values)[:MANY]
         # With a thousandth of the noise's variance a direction tells nothing.
         kept = kept[values[kept] > 1e-3]
         T = lower_solve(factor, np.eye(len(factor))).T @ turn[:, kept]
         self.G, self.z, self.total = T.T @ self.G, T.T @ self.z, T.T @ self.total
         self.own, self.blurred = T.T @ self.own @ T, T.T @ self.blurred @ T
-        self.rest = T.T @ self.rest @ T
+        self.rest, self.skewed = T.T @ self.rest @ T, T.T @ self.skewed @ T
 
-    def noise(self, variance: float, left_out: float) -> FloatArray:
+    def noise(self, variance: float, left_out: float, skew: float = 0.0) -> FloatArray:
         """Covariance of all that is not f, or is left out of it."""
-        return np.asarray(variance * self.own + left_out * self.blurred + self.rest)
+        return np.asarray(variance * self.own + left_out * self.blurred + self.rest + skew**2 * self.skewed)
 
 
 class Acceleration:

@@ -20,9 +20,9 @@ from cloakgp.kernels import EQ, Matern32, Matern52
 from cloakgp.model.hyperprior import Candidate
 from cloakgp.model.inducing import choose_inducing
 
-MOST_EXACT = 800
+MOST_EXACT = 400
 """Distinct inputs up to which each is a support point."""
-_LOOKED_AT = 256  # inputs that stand for all
+_LOOKED_AT, _SAMPLED = 256, 64  # inputs that stand for all, and where each is looked at for every model
 _FINE = 0.1  # of the reference's signal: for what the support points can just tell apart
 
 
@@ -34,7 +34,8 @@ def support_points(
         return None
     if isinstance(inducing, np.ndarray):
         return inducing
-    n = 320 if inducing is None else inducing  # few enough for hundreds of models
+    # Few enough for hundreds of models; on a line there are six for each of the shortest lengthscales.
+    n = (192 if X.shape[1] == 1 else 320) if inducing is None else inducing
     return _of_levels(X, n, list(categories)) if categories else choose_inducing(X, n)
 
 
@@ -88,7 +89,9 @@ class Support:
         self.X, self.X_star, self._reference, self._fine = X, X_star, reference, fine
         self.exact = Z is None
         self.Z = X if Z is None else Z
-        self.looked_at = np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT)).astype(np.intp)
+        self.looked_at, self.sampled = (
+            np.linspace(0, len(X) - 1, min(len(X), most)).astype(np.intp) for most in (_LOOKED_AT, _SAMPLED)
+        )
         self.P: FloatArray | None = None if self.exact else self._interpolation(X)
 
     def again(self, reference: Candidate) -> Support:
@@ -139,12 +142,12 @@ class Support:
     def _few(self) -> tuple[FloatArray, FloatArray]:
         """Some of the inputs, and the mean over them of the products of their interpolation's weights."""
         assert self.P is not None
-        few = self.looked_at[::4]
+        few = self.sampled
         return self.X[few], self.P[few].T @ self.P[few] / len(few)
 
-    def at_looked(self, A: FloatArray) -> FloatArray:
-        """From columns for support points to columns for the inputs that stand for all."""
-        return np.asarray(A[:, self.looked_at] if self.P is None else A @ self.P[self.looked_at].T)
+    def at(self, A: FloatArray, rows: NDArray[np.intp]) -> FloatArray:
+        """From columns for support points to columns for these inputs."""
+        return np.asarray(A[:, rows] if self.P is None else A @ self.P[rows].T)
 
     @cached_property
     def _star(self) -> FloatArray:

@@ -7,6 +7,7 @@ import this file: y that has been read exists in the private room only.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from cloakgp.data.formats import Format, is_parquet
 from cloakgp.data.inputs import TableRows
 from cloakgp.data.parquet import ParquetColumns
 from cloakgp.data.passes import as_array
-from cloakgp.measure.statistics import Distance, Inside, OneOf, Present, Statistic
+from cloakgp.measure.statistics import PLACES, Bin, Distance, Inside, OneOf, Outside, Present, Statistic
 
 EXPECTED_NUMBERS = (
     "y must be a vector of real numbers (dtype bool, int or float). Convert it first, for example "
@@ -60,29 +61,56 @@ def answers(y: Any) -> checks.FloatArray:
 def integers_of(statistic: Statistic, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
     """(n, p) what a statistic makes of rows of y, and whether each row has an outcome.
 
-    Where there is none, numbers are in the middle of their range, and no class is named.
+    Where there is none, numbers are in the middle of their range or window, and no class is named.
     """
     return _READ[type(statistic)](statistic, y)
 
 
 def _inside(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
-    return _rounded(s, y, lambda clipped: np.asarray((clipped - s.lower) / (s.upper - s.lower)))
+    return _rounded(s, y, partial(_share_of_window, s))
+
+
+def _outside(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    """How far y within the bounds is beyond its window, in shares of 2^b; nothing where it is missing."""
+    finite, (low, high) = np.isfinite(y), s.bounds
+    with np.errstate(all="ignore"):  # tiny numbers may underflow: no warning may tell
+        below, within = s.below, np.clip(np.where(finite, y, s.lower), low, high)
+        beyond = (within - np.clip(within, s.lower, s.upper)) / s.worth
+        rounded = np.rint(np.clip(beyond, -1.0, 1.0) * s.largest).astype(np.int64)
+    integers = np.where(finite, np.clip(rounded, -below, s.largest - below), 0)
+    return np.asarray(integers[:, None], dtype=np.int64), finite
 
 
 def _distance(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
     return _rounded(s, y, lambda clipped: np.asarray(np.abs(clipped - s.centre) / s.limit))
 
 
+def _share_of_window(s: Any, clipped: checks.FloatArray) -> checks.FloatArray:
+    return np.asarray((clipped - s.lower) / (s.upper - s.lower))
+
+
 def _rounded(
     statistic: Statistic, y: checks.FloatArray, share: Callable[[checks.FloatArray], checks.FloatArray]
 ) -> tuple[IntArray, NDArray[np.bool_]]:
     """A share of 2^b, rounded, of y within the bounds; where the statistic is centred, less the middle."""
-    finite, top = np.isfinite(y), statistic.largest
+    top = statistic.largest
+    steps, finite = _steps(statistic, y, share, top)
+    integers = np.where(finite, steps, top // 2) - statistic.centred * (top // 2)
+    return np.asarray(integers[:, None], dtype=np.int64), finite
+
+
+def _steps(
+    statistic: Statistic,
+    y: checks.FloatArray,
+    share: Callable[[checks.FloatArray], checks.FloatArray],
+    top: int,
+) -> tuple[IntArray, NDArray[np.bool_]]:
+    """(n,) a share of y within the bounds, in whole steps from 0 to `top`; and where there is an outcome."""
+    finite = np.isfinite(y)
     with np.errstate(all="ignore"):  # tiny numbers may underflow: no warning may tell
         clipped = np.clip(np.where(finite, y, statistic.lower), statistic.lower, statistic.upper)
         rounded = np.rint(np.minimum(share(clipped), 1.0) * top).astype(np.int64)
-    integers = np.where(finite, np.clip(rounded, 0, top), top // 2) - statistic.centred * (top // 2)
-    return np.asarray(integers[:, None], dtype=np.int64), finite
+    return np.asarray(np.clip(rounded, 0, top)), finite
 
 
 def _one_of(statistic: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
@@ -95,7 +123,23 @@ def _present(statistic: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np
     return np.ones((len(y), 1), dtype=np.int64), np.isfinite(y)
 
 
-_READ = {Inside: _inside, Distance: _distance, OneOf: _one_of, Present: _present}
+def _bin(s: Any, y: checks.FloatArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    place, finite = _steps(s, y, partial(_share_of_window, s), PLACES)
+    above = np.count_nonzero(place[:, None] >= s.edges, axis=1)
+    alone = np.equal.outer(above, np.arange(s.width)) * np.int64(s.largest)
+    at_lower, at_upper = s.shares
+    found = np.where(place[:, None] == 0, at_lower, np.where(place[:, None] == PLACES, at_upper, alone))
+    return found * finite[:, None], finite
+
+
+_READ = {
+    Inside: _inside,
+    Outside: _outside,
+    Distance: _distance,
+    OneOf: _one_of,
+    Present: _present,
+    Bin: _bin,
+}
 
 
 def parsed(source: Any) -> Any:

@@ -8,10 +8,10 @@ all rules for y hold for them. For a selection, :func:`choose` takes y together 
 public integer scores: the clipped losses of each candidate are summed, in integers, and OpenDP's noisy
 maximum picks one. Only its index leaves.
 
-Why that is private (``docs/proofs.md``, theorems 1, 17, 20, 21, lemmas 11, 22, 23): a statistic's integers
-are in its public range whatever y is, so one unit of protection moves their products with the matrix by at
-most the sensitivity that :mod:`cloakgp.measure.sensitivity` finds, and each score by at most the declared
-one, in exact integers; noise is scaled to that, and all else sees what is noisy.
+Why that is private (``docs/proofs.md``, theorems 1, 17, 20, 21, lemmas 11, 22 to 25): a statistic's
+integers are in its public range whatever y is, so one unit of protection moves their products with the
+matrix by at most the sensitivity that :mod:`cloakgp.measure.sensitivity` finds, and each score by at most
+the declared one, in exact integers; noise is scaled to that, and all else sees what is noisy.
 
 What else could leak, and why it does not: the work done does not depend on y's values (no branch,
 no early exit, no warning); errors say what was expected, never what was there. The one thing an
@@ -255,25 +255,26 @@ def _on_cluster(m: Measurement, source: Any, missing: str) -> IntArray:
     alone = ((np.bincount(m.labels[rows]) == 1).any() for rows in chunks(m.n_rows))
     if issparse(m.matrix) and any(alone):  # a bin: its sum is that row's outcome
         raise ValueError(STAYS)
-    exact, complete = np.zeros(m.n_measurements, dtype=np.int64), True
+    exact, complete = np.zeros((m.statistic.width, m.matrix.shape[0]), dtype=np.int64), True
     for part, whole in sweep(
         partial(_multiplied, m.matrix, m.statistic), m.labels, source, label="measuring"
     ):
         exact += part
         complete &= whole  # "and" would branch on y
     _check_complete(complete, missing)
-    return exact
+    return exact.ravel()
 
 
 def _multiplied(matrix: Any, statistic: Statistic, labels: Labels, y: Any) -> tuple[IntArray, bool]:
     """A chunk of rows: all that leaves a cluster's workers is a sum, and whether no outcome is missing."""
     integers, usable = integers_of(statistic.at(labels), numeric(y))
-    exact, y_int = np.zeros(matrix.shape[0], dtype=np.int64), integers[:, 0]
+    exact = np.zeros((integers.shape[1], matrix.shape[0]), dtype=np.int64)
     for rows in steps(len(labels)):
         columns = matrix[:, labels[rows]]
         # Dense ones not by @, which keeps other threads from their work.
         dense = isinstance(columns, np.ndarray)
-        exact += np.einsum("ij,j->i", columns, y_int[rows]) if dense else columns @ y_int[rows]
+        own = integers[rows]
+        exact += np.einsum("ij,jk->ki", columns, own) if dense else (columns @ own).T
     return exact, np.count_nonzero(usable) == len(usable)
 
 

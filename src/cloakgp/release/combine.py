@@ -169,7 +169,7 @@ def earlier_releases(
         if plan.X is None or not np.array_equal(np.asarray(plan.X), np.asarray(X)):
             raise ArgumentError(name, "must be of the same rows; its X is another one, or not shown")
         dataset = None if release.receipt is None else release.receipt.dataset
-        answered = tuple(map(_as_earlier, release.stages))
+        answered = tuple(_as_earlier(stage) for stage in release.stages if not stage.counts_bins)
         c = plan.certificate
         promise = c.epsilon, c.delta, c.mu, c.n_measurements, c.shares
         one = [*plan.given, Given(*promise, plan.bounds, answered, dataset)]
@@ -323,7 +323,7 @@ def _joint(sets: Sequence[_Set], first: Rule) -> tuple[Rule, list[Stage]]:
     """The rows of all sets, one set after the other, and all that was measured of them."""
     X = np.vstack([one.inputs.X for one in sets])
     counts = np.concatenate([one.inputs.counts for one in sets])
-    numbers = sum(stage.measurement.n_measurements for one in sets for stage in one.stages)
+    numbers = sum(m.n_measurements for one in sets for stage in one.stages for m in stage.sums)
     if numbers * len(X) > LARGEST:
         raise ArgumentError(
             "releases",
@@ -377,14 +377,15 @@ def _placed(stage: Stage, own: slice, groups: Groups) -> Stage:
         known: Any = {"groups": groups, "people": None, "population": None}
         return replace(m, matrix=matrix, statistic=replace(m.statistic, **edges), **known)
 
-    line, spread = stage.line, stage.spread
+    line, spread, outside = stage.line, stage.spread, stage.outside
     if line is not None:
         line = replace(line, slope=np.asarray(wide(line.slope)))
     if spread is not None:  # of its own set's rows only
         counts = np.zeros(n)
         counts[own] = groups.counts[own]
         spread = moved(spread, unlabelled(counts))
-    return Stage(moved(stage.measurement, groups), spread, line, answer=stage.answer)
+    outside = None if outside is None else moved(outside, groups)
+    return Stage(moved(stage.measurement, groups), spread, line, outside, answer=stage.answer)
 
 
 def _for_rows(gp: GaussianProcess, inputs: Inputs) -> GaussianProcess:

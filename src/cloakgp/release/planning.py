@@ -245,7 +245,7 @@ def plan_learned(
         whose texts and dates become numbers (``docs/tables.md``), or an array. A vector is one column.
         The order of the rows is public too: do not sort them by y.
     X_star : table or (P, D) array, optional
-        Where predictions matter most; points that cover X and its surroundings if absent.
+        Where predictions matter most; points that cover X if absent.
     epsilon, delta : float
         The promise for all stages together. One release spends it once. If absent, delta is the largest
         power of ten below 1 / (10 n) for n rows, or n people where the promise is to people.

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from cloakgp.core.checks import FloatArray, IntArray, frozen
 from cloakgp.core.errors import ArgumentError, ArgumentTypeError
@@ -63,26 +64,44 @@ def learned_from(
     models = [GaussianProcess(one.kernel, one.noise, rule.latent, about, *inducing) for one in settings]
     law = rule.law
     if not isinstance(law, Linked):
-        posteriors = tuple(conditioned(model, rule, stages) for model in models)
-        return Learned(settings, weights, odds, posteriors, rule.columns)
-    each = tuple(
+        skewed = rule.misjudged(stages, settings, weights)
+        each = (None if skewed is None else one.skew**2 * skewed for one in settings)
+        pairs = zip(models, each, strict=True)
+        posteriors = tuple(conditioned(model, rule, stages, own) for model, own in pairs)
+        known: Any = {"shape": rule.shape(own), "bounds": rule.bounds}
+        return Learned(settings, weights, odds, posteriors, rule.columns, **known)
+    curves = tuple(
         LinkedLearned(settings, weights, odds, posteriors, rule.columns, law)
         for posteriors in _linked(rule, own, settings, weights, models)
     )
-    if len(each) == 1:
-        return each[0]
-    return ClassLearned(settings, weights, odds, each[0].posteriors, rule.columns, law, each)
+    if len(curves) == 1:
+        return curves[0]
+    return ClassLearned(settings, weights, odds, curves[0].posteriors, rule.columns, law, curves)
 
 
-def posterior_of(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], inputs: Inputs) -> Posterior:
-    """A GP given what these stages measured of the rows of a rule, which it sees as these inputs."""
-    released = [(stage.measurement, stage.z) for stage in stages]
-    return Posterior(gp, released, [stage.line for stage in stages], inputs, rule.columns)
+def posterior_of(
+    gp: GaussianProcess,
+    rule: Rule,
+    stages: Sequence[Stage],
+    inputs: Inputs,
+    skewed: FloatArray | None = None,
+) -> Posterior:
+    """A GP given what these stages measured of the rows of a rule, which it sees as these inputs.
+
+    `skewed` is the covariance of what their windows misjudge in what they measured.
+    """
+    answers = [one for stage in stages for one in stage.answers()]
+    released, lines, extra = [(m, z) for m, z, _ in answers], [line for _, _, line in answers], None
+    if skewed is not None or len(answers) > len(stages):  # inside and outside of windows hang together
+        extra = block_diag(*(stage.bent.extra for stage in stages)) + (0.0 if skewed is None else skewed)
+    return Posterior(gp, released, lines, inputs, rule.columns, extra)
 
 
-def conditioned(gp: GaussianProcess, rule: Rule, stages: Sequence[Stage]) -> Posterior:
+def conditioned(
+    gp: GaussianProcess, rule: Rule, stages: Sequence[Stage], skewed: FloatArray | None = None
+) -> Posterior:
     """A GP with one noise variance, given what all stages measured."""
-    return posterior_of(gp, rule, stages, replace(rule.inputs, noise=gp.noise * rule.factor))
+    return posterior_of(gp, rule, stages, replace(rule.inputs, noise=gp.noise * rule.factor), skewed)
 
 
 def _linked(
@@ -154,6 +173,7 @@ def alternatives(release: Any) -> Callable[[GaussianProcess], Posterior] | None:
     )
 
 
+@one_blas_thread()
 def remodelled(release: Any, gp: Any) -> Posterior | Learned:
     """Another GP given what was released: see :meth:`Release.remodel`."""
     if not isinstance(gp, GaussianProcess):
@@ -219,7 +239,8 @@ def learned_anew(release: Any, prior: Hyperprior | None) -> Learned:
     session = rule.session()
     for stage in stages:
         session.learn(stage)
-    return learned_from(session.rule, release.stages, session.state.settings, session.state.weights, mean)
+    sums = [stage for stage in release.stages if not stage.counts_bins]  # bins are of other models' laws
+    return learned_from(session.rule, sums, session.state.settings, session.state.weights, mean)
 
 
 def check_shown(plan: Rule) -> None:

@@ -59,18 +59,16 @@ class Denoised:
     def expected(self, plan: Plan) -> tuple[FloatArray, FloatArray]:
         """(P,) variances of f(X*): after all stages, and if y were known."""
         whole = plan.population
-        shares = plan.shares if whole is None else plan.shares[1:]
         learned = plan.prior.gp is None and not plan.given
         if not plan.law.exact or learned or whole is not None:
             session = plan.session(plan.start)
             stage = session.stage(*plan.bounds, plan.certificate.mu / (1 if whole is None else whole.each))
             rows = stage.rows() * (plan.bounds[1] - plan.bounds[0])
-            return forecast(session.mixture, plan.start, rows, stage.mu, shares, plan.kappa)
+            return forecast(session.mixture, plan.start, rows, stage.mu, plan.sum_shares, plan.kappa)
         # Something is known already: the next stage's error, if it had all of the promise.
-        m, line = plan.first.measurement, plan.first.bent
-        assert m.part is not None
-        rest = m.noise_scale**2 * m.part.share * np.eye(m.n_measurements)
-        return staging.expected(plan.start, m.real_matrix(), line.slope, rest + line.extra)
+        first = plan.first
+        rest = np.diag(first.noise * first.share) + first.bent.extra
+        return staging.expected(plan.start, first.sloped, 1.0, rest)
 
     def noise_std(self, plan: Plan) -> FloatArray:
         """(P,) std that the privacy noise will add to not knowing f, as far as that can be foreseen."""

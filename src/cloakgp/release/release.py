@@ -25,7 +25,7 @@ from cloakgp.model.outcome import Label
 from cloakgp.posterior.conditioning import Uncertainty
 from cloakgp.posterior.density import Density
 from cloakgp.posterior.learning import Learned
-from cloakgp.posterior.model_check import ModelCheck, check_mixtures, check_posterior
+from cloakgp.posterior.model_check import ModelCheck, check_mixtures, check_posterior, check_shape
 from cloakgp.release import encoding, reader, showing
 from cloakgp.release.stages import Rule, Stage
 
@@ -191,7 +191,8 @@ class Release:
         """(n, 2) within which f lies at `X`, with probability `level`: quantiles of the mixture.
 
         Where outcomes are yes or no, or counts, of the probability or the rate: within (0, 1), and above 0.
-        `include_noise` is for real outcomes: for a single new one.
+        `include_noise` is for real outcomes: for a single new one. If the model was learned, it was measured
+        how outcomes scatter, and the interval is as skewed as they are, and within their bounds.
         """
         return self.learned.interval(X, level, include_noise=include_noise)
 
@@ -224,13 +225,15 @@ class Release:
     def check_model(self) -> ModelCheck:
         """Whether the model fits what was released; free.
 
-        By standardised residuals of the answers, and, of one stage that stands alone, by the odds of broader
-        models against it, where these can be had: not for very many rows. Print it for a line that begins
-        with green or amber. A model that fits may still be wrong in ways that the privacy noise hides.
+        By standardised residuals of the answers, by where outcomes fell, and, of one stage that stands
+        alone, by the odds of broader models against it, where these can be had: not for very many rows.
+        Print it for a line that begins with green or amber. A model that fits may still be wrong in ways
+        that the privacy noise hides.
         """
         if self.plan.alone:
             return check_posterior(self.learned.posteriors[0], reader.alternatives(self))
-        return check_mixtures(self.learned.curves, self.learned.weights)
+        check = check_mixtures(self.learned.curves, self.learned.weights)
+        return check_shape(check, self.learned, self.rule.inputs.X)
 
     def remodel(self, gp: GaussianProcess) -> Any:
         """Another GP conditioned on what was released; free.

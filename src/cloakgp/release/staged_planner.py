@@ -23,7 +23,7 @@ from cloakgp.data.sources import is_lazy
 from cloakgp.files.schema import MOST_IN_ALL, WIDEST
 from cloakgp.measure.certificate import certify
 from cloakgp.measure.measurement import has_room
-from cloakgp.measure.statistics import OneOf
+from cloakgp.measure.statistics import Bin, OneOf
 from cloakgp.measure.unit import OUTCOME, PERSON, Population
 from cloakgp.model.hyperprior import Hyperprior, Known, Prior
 from cloakgp.model.outcome import Outcome, outcome_named
@@ -35,13 +35,14 @@ from cloakgp.release.combine import earlier_releases
 from cloakgp.release.plan import Plan
 from cloakgp.release.readouts import relative_weights
 from cloakgp.release.settings import Settings
-from cloakgp.release.stages import Rule, grid_inputs
+from cloakgp.release.stages import MOST_OUTSIDE, Rule, grid_inputs
 
 MOST_COLUMNS = 10
 COUNT_SHARE = 0.2
 """Of mu squared, for the counts of private rows."""
 _COVERED = 20_000  # rows that default test points cover
-_SPARE = 8  # measurements beyond one for each test point, which a design may use
+_SPARE = 9 + MOST_OUTSIDE
+"""Numbers beyond one for each test point: a design may use some, and so may what windows cut off; or bins."""
 
 
 def plan_stages(model: Any, chosen: Settings, table: PublicInputs) -> Plan:
@@ -66,9 +67,11 @@ def plan_stages(model: Any, chosen: Settings, table: PublicInputs) -> Plan:
         cells = make_cells(X, shared, categories)
         inputs = cells.inputs
     unit, ids, each = (OUTCOME, ALIKE, 1) if shared is None else (PERSON, shared.ids, shared.most_rows)
-    moved = each * math.sqrt(min(outcome.curves, 2))
+    bins = chosen.kernel is None and outcome.shaped
+    moved = each * math.sqrt(min(outcome.curves + bins, 2))
     most = most_numbers(len(X_star), len(inputs), len(shares), outcome.curves)
-    mu = _mu(epsilon, delta, most, shares, n_rows, moved, 1 / moved)
+    splits = chosen.kernel is None and outcome.link is None
+    mu = _mu(epsilon, delta, most, shares, n_rows, moved, 1 / moved, splits)
     if outcome.curves > 1 and chosen.given:
         remedy = "Plan without, and pay for all of it."
         raise ArgumentError("given", "must be left out for classes", remedy=remedy)
@@ -124,7 +127,8 @@ def plan_cells(model: Any, chosen: Settings) -> Plan:
     X_star = grid.cover() if chosen.at is None else as_points(chosen.at, "X_star", width, grid.columns)
     weights = relative_weights(chosen.weights, len(X_star))
     most = most_row_numbers(len(X_star), len(grid), len(shares), outcome.curves)
-    reach = each * (1.0 if outcome.curves == 1 else OneOf.cell_reach)
+    bins = Bin.cell_reach if chosen.kernel is None and outcome.shaped else 1.0
+    reach = each * (bins if outcome.curves == 1 else OneOf.cell_reach)
     mu = _mu(epsilon, delta, most, shares, n_rows, reach, each)
     rule = Rule(
         certificate=certify(epsilon, delta, mu, most, unit, n_rows, ids=chosen.ids, shares=shares),
@@ -166,7 +170,18 @@ def _prior(model: Any, chosen: Settings, columns: Columns | None, width: int) ->
 
 
 def _schedule(chosen: Settings, outcome: Outcome) -> tuple[tuple[float, ...], float | None]:
-    """Each stage's share of mu squared, and half a window's width. Private rows are counted first."""
+    """Each stage's share of mu squared, and half a window's width. Private rows are counted first.
+
+    After the stages that somebody chose the number of, the last counts where outcomes fell.
+    """
+    shares, kappa = _of_sums(chosen, outcome)
+    if chosen.kernel is None and outcome.shaped:
+        shares = (*((1 - staging.BIN_SHARE) * share for share in shares), staging.BIN_SHARE)
+    return shares, kappa
+
+
+def _of_sums(chosen: Settings, outcome: Outcome) -> tuple[tuple[float, ...], float | None]:
+    """The same of all but the last."""
     stages = chosen.stages
     if chosen.hides_inputs:
         if stages is not None and stages < 2:
@@ -202,14 +217,19 @@ def _mu(
     n_rows: int,
     most: float,
     least: float,
+    splits: bool = False,
 ) -> float:
     """Of a promise for so many numbers, if every stage's integers have room: nothing may fail once paid for.
 
     `most` and `least` are how far a unit can move a stage's numbers, in longest columns: a person with k rows
-    by k at most and by a k-th at least; of several classes, by the root of 2 times that.
+    by k at most and by a k-th at least; of several classes, by the root of 2 times that. `splits` says
+    whether what windows cut off has a part of a stage's sums for itself.
     """
     mu, level = calibrate.calibrate(epsilon, delta, n_measurements=numbers), staging.SCALE_SHARE
-    parts = [part for share in shares for part in (share, share * (1 - level), share * level)]
+    # Of a stage alone, of sums beside the noise level, of that, and of sums inside and outside of windows.
+    beyond = [one for part in staging.OUTSIDE for one in (part, 1 - part)] if splits else []
+    sizes = [1.0, 1 - level, level, *((1 - level) * one for one in beyond)]
+    parts = [share * size for share in shares for size in sizes]
     if not all(has_room(n_rows, mu * math.sqrt(part), most, least) for part in parts):
         raise ValueError(
             f"epsilon={epsilon:g} with {n_rows} rows leaves too few bits for exact noise; use a "

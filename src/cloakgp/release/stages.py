@@ -31,11 +31,11 @@ from cloakgp.files import container
 from cloakgp.files.container import Array
 from cloakgp.measure.certificate import Certificate
 from cloakgp.measure.measurement import Measurement, Part, measurement_of
-from cloakgp.measure.statistics import Distance, Limits, Present, Statistic, for_outcomes
+from cloakgp.measure.statistics import Bin, Distance, Limits, Outside, Present, Statistic, for_outcomes
 from cloakgp.measure.unit import Population
-from cloakgp.model.hyperprior import Prior
+from cloakgp.model.hyperprior import Candidate, Prior
 from cloakgp.model.outcome import REAL, Outcome
-from cloakgp.posterior import staging
+from cloakgp.posterior import shape, skew, staging
 from cloakgp.posterior.clipping import Law, Window, law_of
 from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.density import Density, DensityPrior, estimate
@@ -43,6 +43,8 @@ from cloakgp.posterior.mixture import Mixture
 from cloakgp.posterior.states import Reading, Readings, SpreadReading, State
 from cloakgp.release.readouts import DENOISED, Readout, readout_of
 
+MOST_OUTSIDE = 8
+"""At most so many numbers of a stage are of what its windows cut off."""
 _ROUNDING = 1e-13  # far above the rounding errors in a dozen shares, far below what noise could show
 _TWICE = 4.0  # a row leaves one cell and enters another: twice the noise std, for a design
 
@@ -55,7 +57,9 @@ class Stage:
     spread: Measurement | None = None
     """One more number, for the noise level; not in a first stage."""
     line: Line | None = None
-    """What its windows do to outcomes; None where they are the bounds."""
+    """What its windows do to outcomes; None where they are the bounds. Of sums inside and then outside."""
+    outside: Measurement | None = None
+    """Of what its windows cut off, if that is measured, too."""
     readout: Readout = DENOISED
     """How it is read beside the model, if it stands alone."""
     answer: IntArray | None = None
@@ -64,7 +68,12 @@ class Stage:
     @property
     def parts(self) -> tuple[Any, ...]:
         """What is measured, in the order of the answer."""
-        return (self.measurement,) if self.spread is None else (self.measurement, self.spread)
+        return tuple(part for part in (self.measurement, self.outside, self.spread) if part is not None)
+
+    @property
+    def counts_bins(self) -> bool:
+        """Whether it counts where outcomes fell, and so says nothing of f."""
+        return isinstance(self.measurement.statistic, Bin)
 
     @property
     def mu(self) -> float:
@@ -76,6 +85,43 @@ class Stage:
         """(q,) noisy measurements."""
         assert self.answer is not None
         return self.answer[: self.measurement.n_measurements]
+
+    @property
+    def sums(self) -> tuple[Measurement, ...]:
+        """What it measures of outcomes: inside of its windows, and outside."""
+        return (self.measurement,) if self.outside is None else (self.measurement, self.outside)
+
+    @property
+    def share(self) -> float:
+        """Of mu squared, for these sums."""
+        return math.fsum(m.part.share for m in self.sums if m.part is not None)
+
+    @property
+    def rows(self) -> FloatArray:
+        """(s, U) what the line is of, as real numbers: what is outside is missing inside."""
+        return np.vstack([sign * m.real_matrix() for m, sign in zip(self.sums, (1.0, -1.0), strict=False)])
+
+    @property
+    def sloped(self) -> FloatArray:
+        """(s, U) how far outcomes move these sums."""
+        slope = self.bent.slope
+        each = zip(self.sums, (slope, 1.0 - slope), strict=False)
+        return np.vstack([m.real_matrix() * own for m, own in each])
+
+    @property
+    def noise(self) -> FloatArray:
+        """(s,) variances of the noise on them."""
+        return np.concatenate([np.full(m.n_measurements, m.noise_scale**2) for m in self.sums])
+
+    def answers(self) -> list[tuple[Measurement, IntArray, Line | None]]:
+        """What came out of each, with a line of its own; what hangs together in both is left out of these."""
+        if self.outside is None or self.line is None:
+            return [(self.measurement, self.z, self.line)]
+        assert self.answer is not None
+        line, q, s = self.line, self.measurement.n_measurements, len(self.line.shift)
+        inside = Line(line.slope, line.shift[:q], line.extra[:q, :q])
+        outside = Line(1.0 - line.slope, line.shift[q:], line.extra[q:, q:])
+        return [(self.measurement, self.z, inside), (self.outside, self.answer[q:s], outside)]
 
     @property
     def curves(self) -> IntArray:
@@ -100,11 +146,19 @@ class Stage:
 
     def reading(self, middle: float) -> Reading:
         """What it says of f less the middle of the bounds."""
-        m, line = self.measurement, self.bent
-        rows, edge = m.real_matrix(), m.lower + (m.upper - m.lower) / 2
-        value = (self.z - m.midpoint).astype(np.float64) * m.step - line.shift
-        value = value + rows @ (m.counts * (edge - line.slope * middle))
-        return Reading(rows, line.slope, value, m.noise_scale**2 * np.eye(len(rows)) + line.extra)
+        line, rows, values = self.bent, self.sloped, []
+        for m, z, own in self.answers():
+            slope, shift = (line.slope, line.shift) if own is None else (own.slope, own.shift)
+            value = (z - m.midpoint).astype(np.float64) * m.step - shift
+            values.append(value + m.real_matrix() @ (m.counts * (m.statistic.origin - slope * middle)))
+        return Reading(rows, np.ones(rows.shape[1]), np.concatenate(values), np.diag(self.noise) + line.extra)
+
+    def misjudged(self, features: FloatArray, noise: float) -> FloatArray:
+        """(s, r) how its sums move with what its windows misjudge of outcomes with this noise."""
+        if self.line is None:  # bounds misjudge nothing
+            return np.zeros((self.measurement.n_measurements, features.shape[1]))
+        moved = features * skew.scale(noise, np.asarray(self.upper - self.lower))[:, None]
+        return np.asarray(self.rows @ (self.measurement.counts[:, None] * moved))
 
     def spread_reading(self, middle: float) -> SpreadReading | None:
         """What it says of the noise level: the outcomes' mean distance from what was expected, with noise."""
@@ -123,13 +177,19 @@ class Stage:
         readout, own = self.readout.described()
         arrays: dict[str, Any] = {**own}
         words: dict[str, Any] = {**_lattice_words(m), "windows": self.line is not None, "readout": readout}
-        words["spread"] = None
+        words |= {"spread": None, "outside": None, "bins": self.counts_bins}
+        if isinstance(m.statistic, Bin):
+            arrays |= {"edges": m.statistic.edges, "atoms": m.statistic.atoms}
         if m.matrix.size:
             arrays["matrix"] = m.matrix
         if m.population is not None and m.groups is not None:
             arrays["counts"] = m.counts
         if self.line is not None:
             arrays |= {"lower": m.lower, "upper": m.upper, **vars(self.line)}
+        if self.outside is not None:
+            assert self.outside.part is not None
+            words["outside"] = {**_lattice_words(self.outside), "share": self.outside.part.share}
+            arrays["outside"] = self.outside.matrix
         if s is not None:
             assert isinstance(s.statistic, Distance)
             words["spread"] = {**_lattice_words(s), "limit": s.statistic.limit}
@@ -158,6 +218,8 @@ class Stage:
         """
         promise, limits = (rule.certificate, rule.limits) if earlier is None else (earlier, earlier.bounds)
         share, spread_share = rule.shares_of(number, words["spread"] is not None, promise.shares)
+        beyond = words["outside"]
+        share -= 0.0 if beyond is None else beyond["share"]
         whole = rule.population
         groups = rule.inputs.groups if whole is None else None
         if "counts" in arrays:
@@ -183,12 +245,18 @@ class Stage:
         statistic: Statistic = Present()
         if whole is None or number:
             statistic = rule.statistic(arrays.get("lower", limits[0]), arrays.get("upper", limits[1]))
+        if words["bins"]:
+            statistic = Bin(*rule.bounds, edges=arrays["edges"], atoms=arrays["atoms"])
         matrix = arrays.get("matrix")
         if matrix is None:
             matrix = np.zeros((arrays["reconstruction"].shape[1], 0), dtype=np.int64)
-        spread, told, line = None, words["spread"], None
+        spread, outside, told, line = None, None, words["spread"], None
         if "slope" in arrays:
             line = Line(arrays["slope"], arrays["shift"], arrays["extra"])
+        if beyond is not None:
+            bounds = rule.bounds if earlier is None else earlier.bounds
+            cut_off = Outside(arrays["lower"], arrays["upper"], bounds=bounds)
+            outside = measured(beyond, arrays["outside"], cut_off, beyond["share"])
         if told is not None:
             centre = arrays["centre"]
             ones = frozen(np.full((1, len(centre)), 2 ** told["matrix_bits"], dtype=np.int64))
@@ -198,6 +266,7 @@ class Stage:
             measured(words, matrix, statistic, share),
             spread,
             line,
+            outside,
             readout_of(words["readout"], arrays, rule.prior.gp, rule.X_star),
             arrays.get("z"),
         )
@@ -295,6 +364,22 @@ class Rule:
         """How outcomes hang on f."""
         return law_of(self.outcome, self.bounds, self.middle)
 
+    def features(self, best: Candidate) -> FloatArray:
+        """(U, r) of what windows misjudge, if this is the best model."""
+        spans = self.prior.spans(self.inputs.X)
+        usual = self.prior.reference(spans, self.law.width, skew.REACH * max(1, len(spans)) ** 0.5)
+        return skew.features(usual, best, self.inputs.X)
+
+    def misjudged(
+        self, stages: Sequence[Stage], settings: Sequence[Candidate], weights: FloatArray
+    ) -> FloatArray | None:
+        """(Q, Q) covariance of what windows misjudge in sums of these stages, in units that models learn."""
+        if not self.skews:
+            return None
+        features = self.features(settings[0])
+        noise = float(weights @ [one.noise for one in settings])
+        return skew.covariance([stage.misjudged(features, noise) for stage in stages])
+
     @property
     def rows_each(self) -> FloatArray | None:
         """(U,) how many rows the people have whose rows are at each input; None if everybody has one."""
@@ -344,9 +429,19 @@ class Rule:
         return for_outcomes((lower, upper), self.outcome.curves, self.population is not None)
 
     def all_stages(self, own: Sequence[Stage]) -> list[Stage]:
-        """Those of the earlier releases, and then these that measure outcomes, not counts of rows."""
+        """Those of the earlier releases, and then these that measure sums of outcomes: that tell of f."""
         own = own if self.population is None else own[1:]
-        return [*(stage for given in self.given for stage in given.stages), *own]
+        sums = [stage for stage in own if not stage.counts_bins]
+        return [*(stage for given in self.given for stage in given.stages), *sums]
+
+    def shape(self, own: Sequence[Stage]) -> shape.Shape | None:
+        """Where outcomes fell, if the last of these stages counts that."""
+        if not (own and own[-1].counts_bins):
+            return None
+        m, rows = own[-1].measurement, float(own[-1].measurement.counts.sum())
+        clustered = float(np.sum(m.counts * self.factor)) / rows
+        counts = own[-1].z.astype(np.float64) * m.step
+        return shape.Shape(counts, m.noise_scale**2, rows, clustered)
 
     def session(self, start: State | None = None) -> Session:
         """From stage to stage by this rule."""
@@ -354,14 +449,35 @@ class Rule:
 
     def has_windows(self, number: int) -> bool:
         """Whether a stage's outcomes are clipped more narrowly than to the bounds."""
+        if self.measures_bins(number):
+            return False
         if self.population is not None:
             return number > 0
         return self.kappa is not None and (number > 0 or bool(self.given))
 
+    @property
+    def skews(self) -> bool:
+        """Whether outcomes may be others than its windows take them for."""
+        return self.prior.gp is None and self.law.exact and self.population is None
+
     def measures_noise(self, number: int) -> bool:
         """Whether a stage measures the noise level, for which something must be known of the mean."""
-        learns = self.prior.gp is None and self.outcome.scattered
+        learns = self.prior.gp is None and self.outcome.scattered and not self.measures_bins(number)
         return learns and (number > (self.population is not None) or bool(self.given))
+
+    @property
+    def measures_shape(self) -> bool:
+        """Whether the last stage counts where outcomes fell."""
+        return self.prior.gp is None and self.outcome.shaped
+
+    def measures_bins(self, number: int) -> bool:
+        """Whether this is that stage."""
+        return self.measures_shape and number == len(self.shares) - 1
+
+    @property
+    def sum_shares(self) -> tuple[float, ...]:
+        """The shares of stages that measure sums of outcomes."""
+        return self.shares[self.population is not None : len(self.shares) - self.measures_shape]
 
     def check(self, stages: Sequence[Stage]) -> None:
         """Raise unless these stages, exactly, and those to come keep the promise: theorem 17.
@@ -420,11 +536,21 @@ class Session:
     def readings(self, state: State) -> Readings:
         """What all stages that were answered say of each f, about a state of what is known."""
         if self.rule.law.exact:
-            return [[stage.reading(self.rule.middle) for stage in self.answered]]
+            each = [stage.reading(self.rule.middle) for stage in self.answered]
+            if not self.rule.skews:
+                return [each]
+            features = self.features(state)
+            moved = (stage.misjudged(features, state.noise) for stage in self.answered)
+            return [[replace(one, skew=own) for one, own in zip(each, moved, strict=True)]]
         return [
             [self._linked(one, stage.measurement, stage.curves[place]) for stage in self.answered]
             for place, one in enumerate(state.each)
         ]
+
+    def features(self, state: State) -> FloatArray:
+        """(U, r) of what windows misjudge, by the best model so far."""
+        settings = state.settings or self.mixture.believed()[0]
+        return self.rule.features(settings[0])
 
     def _linked(self, state: State, m: Measurement, z: IntArray) -> Reading:
         same = np.ones(len(self.mixture.counts))
@@ -463,17 +589,33 @@ class Session:
             )  # as near as integers allow
         return stage
 
-    def line(self, stage: staging.Stage, m: Measurement) -> Line:
-        """What the stage's windows do to its measurement."""
-        rows, clip, middle = m.real_matrix(), stage.clip, self.rule.law.origin
-        shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
+    def line(self, stage: staging.Stage, rows: FloatArray) -> Line:
+        """What the stage's windows do to sums with these rows; where these are negative, outside."""
+        clip, middle, n = stage.clip, self.rule.law.origin, self.mixture.counts
+        shift = rows @ (n * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
         return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
+
+    def tails(self, number: int, stage: staging.Stage, outside: Outside) -> FloatArray:
+        """(o, U) what to measure of what a stage's windows cut off, over what that is worth; or no rows."""
+        rule, none = self.rule, np.zeros((0, len(stage.unit)))
+        if not (rule.skews and rule.has_windows(number)):
+            return none
+        rows = stage.tails(self.features(self.state), outside.full)[:MOST_OUTSIDE]
+        rows = np.where(outside.nothing, 0.0, rows)
+        return rows if rows.any() else none
 
     def distances(self) -> tuple[FloatArray, float]:
         """From where distances of outcomes are measured, for the noise level, and up to how far."""
         law = self.rule.law
         mean = staging.foreseen(self.state, law)[0]
         return law.origin + mean, staging.scale_limit(self.state, law)
+
+    def bins(self) -> Bin:
+        """In which bins outcomes fall, by what was answered so far."""
+        law = shape.of_training_outcomes(self.state, self.readings(self.state)[0])
+        low, high = self.rule.bounds
+        edges, atoms = law.edges(low - self.rule.law.origin, high - self.rule.law.origin)
+        return Bin(low, high, edges=frozen(edges), atoms=frozen(atoms))
 
     def next_stage(self, number: int) -> Stage:
         """The plan of a stage, from all that was answered before it."""
@@ -483,17 +625,27 @@ class Session:
         if population is not None and number == 0:
             B = density_prior(population).design(_TWICE * each**2 / mu**2)
             return Stage(self._measured(B, Present(), share))
+        if rule.measures_bins(number):
+            return Stage(self._measured(np.ones((1, len(rule.inputs))), self.bins(), share))
         narrow = rule.has_windows(number)
         limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
         stage = self.stage(*limits, mu / each)
-        B = stage.rows() * (stage.window[1] - stage.window[0])
-        m = self._measured(B, rule.statistic(*limits), share)
-        line = self.line(stage, m) if narrow else None
+        rows, outside = stage.rows(), None
+        cut_off = Outside(*limits, bounds=rule.bounds)
+        tails = self.tails(number, stage, cut_off)
+        if len(tails):
+            part = share * stage.outside_share(rows, tails, self.features(self.state))
+            share -= part
+            outside = self._measured(tails * cut_off.worth, cut_off, part)
+        m = self._measured(rows * (stage.window[1] - stage.window[0]), rule.statistic(*limits), share)
+        made = Stage(m, outside=outside)
+        if narrow:
+            made = replace(made, line=self.line(stage, made.rows))
         if not spread_share:
-            return Stage(m, None, line)
+            return made
         centre, limit = self.distances()
         distance = Distance(*rule.bounds, centre=frozen(centre), limit=limit)
-        return Stage(m, self._measured(np.ones((1, len(centre))), distance, spread_share), line)
+        return replace(made, spread=self._measured(np.ones((1, len(centre))), distance, spread_share))
 
     def _mu_of(self, share: float) -> float:
         """What a part may spend: a hair less than its share, so that no rounding adds up to more than all."""
@@ -518,9 +670,10 @@ class Session:
 
     def learn(self, *stages: Stage) -> None:
         """Learn from the answers of stages, of all together."""
+        before = len(self.answered)
         for stage in stages:
             self.note(stage)
-        if self.answered:
+        if len(self.answered) > before:
             self.state = self.mixture.follow(self.readings, self.spreads, self.state)
 
     def note(self, stage: Stage) -> None:
@@ -531,7 +684,9 @@ class Session:
             self.mixture = self._mixture()
             self.state = self.mixture.start()
             return
+        if stage.counts_bins:
+            return
         self.answered.append(stage)
         spread = stage.spread_reading(self.rule.law.origin)
-        if spread is not None and spread.counts[self.mixture.support.looked_at].any():
+        if spread is not None and spread.counts[self.mixture.support.sampled].any():
             self.spreads.append(spread)

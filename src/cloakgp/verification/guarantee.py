@@ -126,7 +126,7 @@ def check_guarantee(manifest: Words, arrays: Arrays, rows: Rows) -> float:
     proven = _proven(spent, claim, most)
     reasons.refuse(sum(map(Fraction, claim["shares"])) > 1 + _ROUNDING, Reason.SHARES)
     for number, parts, share in zip(own, spent, map(Fraction, claim["shares"]), strict=False):
-        _check_share(stages[number], share * Fraction(claim["mu"]) ** 2, parts, f"stage {number - at + 1}")
+        _check_share(stages[number], share, Fraction(claim["mu"]) ** 2, parts, f"stage {number - at + 1}")
     relative = math.isclose(float(arrays["weights"].mean()), 1.0, rel_tol=1e-12)
     reasons.refuse(not relative, Reason.WEIGHTS)
     for part in claim["parts"]:
@@ -187,20 +187,37 @@ def _check_calibration(claim: Words) -> None:
 
 
 def _spent(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: str) -> list[Fraction]:
-    """A stage's mu squared: of its measurements, and of the noise level if it measures that."""
-    spread, z = manifest["stages"][number]["spread"], arrays[f"z_{number}"]
+    """A stage's mu squared: of its measurements; if it measures them, of what windows cut off and the noise
+    level."""
+    words, z = manifest["stages"][number], arrays[f"z_{number}"]
+    spread, outside = words["spread"], words["outside"]
     lattices = [(_of_rows if GRID in manifest else _of_outcomes)(manifest, arrays, number, rows, where)]
+    if outside is not None:
+        check_numbers(outside, f"{where}: ")
+        lattices.append(_beyond(outside, arrays[f"outside_{number}"], rows, _is_claimed(manifest, rows)))
     if spread is not None:
         check_numbers({**spread, "matrix_bits": 1}, f"{where}: ")
         step = 2 ** (spread["y_bits"] + spread["matrix_bits"])
         steps = spread["sensitivity_steps"] if _is_claimed(manifest, rows) else rows.each * step
         lattices.append(Lattice(spread, steps, rows.total * step))
+    if words["bins"]:  # no row counts for more than another
+        reasons.refuse(len(np.unique(arrays[f"matrix_{number}"])) > 1, Reason.BINS, where)
     far = max(map(abs, z.tolist())) >= 2**62
     for lattice in lattices:
         reasons.refuse(lattice.words["sensitivity_steps"] != lattice.steps, Reason.SENSITIVITY, where)
         reasons.refuse(lattice.words["sigma"] < 2**30, Reason.NOISE_FLOOR, where)
         reasons.refuse(lattice.reach + 64 * lattice.words["sigma"] >= 2**62 or far, Reason.OVERFLOW, where)
     return [Fraction(lattice.steps, lattice.words["sigma"]) ** 2 for lattice in lattices]
+
+
+def _beyond(words: Words, matrix: IntArray, rows: Rows, claimed: bool) -> Lattice:
+    """Of what a stage's windows cut off: one integer for each row, in a range of 2^y_bits. Lemma 25."""
+    longest = longest_squared(matrix)
+    if rows.people is not None and rows.labels is not None:
+        longest = longest_together(matrix, rows.labels, rows.people)
+    found = root_rounded_up(longest * 4 ** words["y_bits"])
+    steps = words["sensitivity_steps"] if claimed else found
+    return Lattice(words, steps, largest_sum(matrix, rows.counts) * 2 ** words["y_bits"])
 
 
 def _is_claimed(manifest: Words, rows: Rows) -> bool:
@@ -211,8 +228,9 @@ def _is_claimed(manifest: Words, rows: Rows) -> bool:
 def _of_outcomes(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: str) -> Lattice:
     """Of a stage's measurements: lemmas 19 and 22."""
     words, matrix = manifest["stages"][number], arrays.get(f"matrix_{number}")
-    several = n_curves(manifest["model"]) > 1
-    change = 2 if several else 1  # of integers, squared, in units of 4^y_bits: from one class to another
+    several = n_curves(manifest["model"]) > 1 or words["bins"]
+    # Of integers, squared, in units of 4^y_bits: from one class, or bin, to another.
+    change = 2 if several else 1
     check_numbers(words, f"{where}: ")
     steps, reach = words["sensitivity_steps"], 0
     if matrix is not None:
@@ -239,6 +257,9 @@ def _of_rows(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: st
         counts = entry < MOST_COUNTED and bits == 0 and 1 <= words["matrix_bits"] <= COUNT_BITS
         reasons.refuse(not counts, Reason.RANGE, where)
         apart = furthest_squared(matrix, manifest[GRID]["max_rows"] is not None)
+    elif words["bins"]:
+        check_numbers(words, f"{where}: ")
+        apart = 2 * longest_squared(matrix) << 2 * bits
     else:
         check_numbers(words, f"{where}: ")
         apart = longest_squared(matrix) << 2 * bits
@@ -249,11 +270,20 @@ def _of_rows(manifest: Words, arrays: Arrays, number: int, rows: Rows, where: st
     return Lattice(words, root_rounded_up(rows.each**2 * apart), entry * rows.total * 2**bits)
 
 
-def _check_share(words: Words, share: Fraction, spent: list[Fraction], where: str) -> None:
-    """Neither less noise than a stage's share of mu squared asks for, nor more: it was made for another."""
-    lattices = [words] if words["spread"] is None else [words, words["spread"]]
-    level = share * Fraction(SCALE_SHARE) if len(lattices) > 1 else Fraction(0)
-    for allowed, mu_squared, lattice in zip((share - level, level), spent, lattices, strict=False):
+def _check_share(words: Words, part: Fraction, whole: Fraction, spent: list[Fraction], where: str) -> None:
+    """Neither less noise than a stage's part of mu squared asks for, nor more: it was made for another.
+
+    What it spends on the noise level and on what windows cut off is taken from that, so they add up to it.
+    """
+    share = part * whole
+    spread, outside = words["spread"], words["outside"]
+    each: list[tuple[Fraction, Words]] = []
+    if spread is not None:
+        each.append((share * Fraction(SCALE_SHARE), spread))
+    if outside is not None:
+        each.append((whole * Fraction(outside["share"]), outside))
+    each.append((share - sum((part for part, _ in each), Fraction(0)), words))
+    for (allowed, lattice), mu_squared in zip(each[::-1], spent, strict=True):
         # A whole number of steps, which is also a floating-point number.
         least = mu_squared * (1 + Fraction(1, lattice["sigma"])) ** 2
         fine = least * (1 + _ROUNDING) >= allowed and mu_squared <= allowed * (1 + _ROUNDING)

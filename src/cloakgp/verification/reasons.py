@@ -57,6 +57,8 @@ class Reason(StrEnum):
     WINDOWS = "a stage's windows are not those that the stages before it give"
     LINE = "what a stage's windows do to outcomes is not what its model says"
     DISTANCES = "a stage's noise level is not measured where the stages before it say"
+    OUTSIDE = "what a stage's windows cut off is not measured as the stages before it say"
+    BINS = "where outcomes fell is not counted where the stages before it say"
     LEARNED = "what it says was learned does not follow from its stages"
 
 

@@ -45,12 +45,12 @@ export function learnedCard(release) {
       h(
         "p",
         { class: "hint" },
-        "Each stage looks through windows that close in on where outcomes are, as far as the stages before told. Narrow windows need less noise.",
+        "Each stage looks through windows that close in on where outcomes are, as far as the stages before told. Narrow windows need less noise. Part of a stage's budget is for what its windows cut off.",
       ),
       table(
-        ["stage", "budget", "window width"],
-        stages.map((stage, place) => [place + 1, percent(stage.share), stage.width === null ? "counts rows" : number(stage.width, 3)]),
-        { caption: "Stages", numeric: [0, 1, 2] },
+        ["stage", "budget", "of it, for what is cut off", "window width"],
+        stages.map((stage, place) => [place + 1, percent(stage.share), stage.outside === null ? "–" : percent(stage.outside / stage.share), stage.width === null ? (place ? "counts where outcomes fell" : "counts rows") : number(stage.width, 3)]),
+        { caption: "Stages", numeric: [0, 1, 2, 3] },
       ),
     ),
   );

@@ -598,7 +598,7 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "what clipping adds": (array("extra_1", lambda v: v * 2 + 1), Reason.LINE, ("staged",)),
     "from where distances are": (entry("centre_1", 0, plus(1e-5 * WIDTH)), Reason.DISTANCES, ("staged",)),
     "up to where distances are": (spread(2, limit=times(1.0001)), Reason.DISTANCES, ("staged",)),
-    "windows of another width": (words(kappa=times(1.001)), Reason.WINDOWS, ("staged",)),
+    "windows of another width": (words(kappa=times(0.5)), Reason.WINDOWS, ("staged",)),
     "no kappa": (words(kappa=None), Reason.WINDOWS, ("staged",)),
     "wider bounds": (model(bounds=[-1.0, 4.001]), Reason.WINDOWS, ("staged",)),
     "bounds without width": (model(bounds=[0.0, 1e-200]), Reason.RANGE, ("staged",)),
